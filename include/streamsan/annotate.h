@@ -1,0 +1,115 @@
+/* annotate.h: what a program may tell StreamSan that the driver's interface cannot show.
+ *
+ * Header-only and free of dependencies: every call finds the tool's table once and does nothing where
+ * the tool is absent (cost then: one load and one branch). Pointers are addresses as the program uses
+ * them, sizes are bytes, streams are CUstream / cudaStream_t values (0 = legacy default stream). No call
+ * takes ownership, fails, blocks or throws. Threads: any.
+ */
+#ifndef STREAMSAN_ANNOTATE_H_
+#define STREAMSAN_ANNOTATE_H_
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum streamsan_mode {
+  STREAMSAN_READ = 1,
+  STREAMSAN_WRITE = 2,
+  STREAMSAN_READ_WRITE = 3,
+  STREAMSAN_ATOMIC = 4
+} streamsan_mode;
+
+/* The table that the capture library exports as `streamsan_annotate_table_v1`. Only ever grows at its end;
+ * `size` is the size in bytes of the table that the tool has. */
+typedef struct streamsan_table {
+  uint32_t size;
+  uint32_t version; /* 1 */
+  void (*buffer)(const void* base, size_t bytes, const char* name);
+  void (*kernel_access)(const void* function, uint32_t parameter_offset, uint32_t mode);
+  void (*access)(const void* stream, const void* base, size_t bytes, uint32_t mode);
+  void (*host_access)(const void* base, size_t bytes, uint32_t mode);
+  void (*release)(const void* tag);
+  void (*acquire)(const void* tag);
+  void (*pool_alloc)(const void* pool, const void* base, size_t bytes, const void* stream);
+  void (*pool_free)(const void* pool, const void* base);
+  void (*pool_record_use)(const void* pool, const void* base, const void* stream);
+  void (*fill)(const void* stream, const void* base, size_t bytes);
+  void (*device_flag)(const void* base, size_t bytes);
+  void (*stream_name)(const void* stream, const char* name);
+  void (*thread_name)(const char* name);
+} streamsan_table;
+
+static inline const streamsan_table* streamsan_find(void) {
+  static const streamsan_table* table;
+  static int looked;
+  if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
+    __atomic_store_n(&table, (const streamsan_table*)dlsym(RTLD_DEFAULT, "streamsan_annotate_table_v1"),
+                     __ATOMIC_RELAXED);
+    __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
+  }
+  return __atomic_load_n(&table, __ATOMIC_RELAXED);
+}
+
+#define STREAMSAN_CALL_(member, ...)                                                             \
+  do {                                                                                           \
+    const streamsan_table* t_ = streamsan_find();                                                \
+    if (t_ && t_->size > offsetof(streamsan_table, member)) t_->member(__VA_ARGS__);             \
+  } while (0)
+
+/* Gives [base, base + bytes) a name in reports. */
+static inline void streamsan_buffer(const void* base, size_t bytes, const char* name) {
+  STREAMSAN_CALL_(buffer, base, bytes, name);
+}
+/* Kernel `function` (CUfunction or CUkernel) uses the pointer at byte `parameter_offset` of its parameters:
+ * from the pointer to the end of its block, in `mode`. Holds for every launch; once is enough. */
+static inline void streamsan_kernel_access(const void* function, uint32_t parameter_offset,
+                                           streamsan_mode mode) {
+  STREAMSAN_CALL_(kernel_access, function, parameter_offset, (uint32_t)mode);
+}
+/* The next operation that this thread queues on `stream` touches exactly [base, base + bytes). May be
+ * repeated; replaces what is otherwise known of that operation. */
+static inline void streamsan_access(const void* stream, const void* base, size_t bytes,
+                                    streamsan_mode mode) {
+  STREAMSAN_CALL_(access, stream, base, bytes, (uint32_t)mode);
+}
+/* The CPU touches [base, base + bytes) now, in this thread (inside a host function: in stream order). */
+static inline void streamsan_host_access(const void* base, size_t bytes, streamsan_mode mode) {
+  STREAMSAN_CALL_(host_access, base, bytes, (uint32_t)mode);
+}
+/* Host happens-before: what precedes release(tag) in its thread is known after a later acquire(tag). */
+static inline void streamsan_release(const void* tag) { STREAMSAN_CALL_(release, tag); }
+static inline void streamsan_acquire(const void* tag) { STREAMSAN_CALL_(acquire, tag); }
+/* A custom caching allocator: `pool` is any value that names it; the block belongs to `stream`. */
+static inline void streamsan_pool_alloc(const void* pool, const void* base, size_t bytes,
+                                        const void* stream) {
+  STREAMSAN_CALL_(pool_alloc, pool, base, bytes, stream);
+}
+/* The last reference is dropped: the block may be handed out again at once to its owner stream. */
+static inline void streamsan_pool_free(const void* pool, const void* base) {
+  STREAMSAN_CALL_(pool_free, pool, base);
+}
+/* The allocator was told that `stream` uses the block: reuse waits for its work queued at the free. */
+static inline void streamsan_pool_record_use(const void* pool, const void* base, const void* stream) {
+  STREAMSAN_CALL_(pool_record_use, pool, base, stream);
+}
+/* The next operation that this thread queues on `stream` is the allocator's own initialising write. */
+static inline void streamsan_fill(const void* stream, const void* base, size_t bytes) {
+  STREAMSAN_CALL_(fill, stream, base, bytes);
+}
+/* Device code synchronises through [base, base + bytes) (polling, signal pads): findings on such pairs are at most `possible`. */
+static inline void streamsan_device_flag(const void* base, size_t bytes) {
+  STREAMSAN_CALL_(device_flag, base, bytes);
+}
+static inline void streamsan_stream_name(const void* stream, const char* name) {
+  STREAMSAN_CALL_(stream_name, stream, name);
+}
+static inline void streamsan_thread_name(const char* name) { STREAMSAN_CALL_(thread_name, name); }
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* STREAMSAN_ANNOTATE_H_ */

@@ -1,0 +1,15 @@
+// Words for the enums of op.h, as reports and dumps print them.
+#pragma once
+
+#include <string>
+
+#include "src/program/op.h"
+
+namespace ss {
+
+const char* Name(OpKind kind);
+const char* Name(MemoryKind kind);
+const char* Name(Evidence evidence);
+std::string ModeName(uint8_t mode);  // "read", "write", "read+write", "atomic"
+
+}  // namespace ss
