@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/base/result.h"
-#include "src/detect/finding.h"
+#include "src/program/finding.h"
 #include "src/program/op.h"
 
 namespace ss {
