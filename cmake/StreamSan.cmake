@@ -4,6 +4,12 @@ add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -fvisibility=h
 function(streamsan_folder name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  if(NOT sources)  # headers only
+    add_library(ss_${name} INTERFACE)
+    target_include_directories(ss_${name} INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+    target_link_libraries(ss_${name} INTERFACE ${ARG_DEPS})
+    return()
+  endif()
   add_library(ss_${name} STATIC ${sources})
   target_include_directories(ss_${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
   target_link_libraries(ss_${name} PUBLIC ${ARG_DEPS})
