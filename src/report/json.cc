@@ -1,0 +1,172 @@
+#include <nlohmann/json.hpp>
+
+#include "src/program/op_names.h"
+#include "src/report/coverage.h"
+#include "src/report/print.h"
+#include "src/report/words.h"
+
+namespace ss {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json FrameJson(const Frame& frame) {
+  return {{"fn", TextOrNull(frame.fn)},
+          {"file", TextOrNull(frame.file)},
+          {"line", frame.line ? Json(frame.line) : Json()},
+          {"module", TextOrNull(frame.module)},
+          {"offset", frame.module.empty() && !frame.offset ? Json() : Json(frame.offset)}};
+}
+
+// A litmus line is the one frame of its operation.
+Json StackJson(const PrintInput& input, StackId stack, uint32_t line) {
+  Json frames = Json::array();
+  if (line) frames.push_back(FrameJson({"", input.report.program, line, "", 0}));
+  for (const Frame& frame : input.symbols.Frames(stack)) frames.push_back(FrameJson(frame));
+  return frames;
+}
+
+Json SiteJson(const PrintInput& input, const Site& site) {
+  if (!site.op) return nullptr;
+  return {{"op", site.op},
+          {"name", TextOrNull(site.name)},
+          {"lane", TextOrNull(site.lane)},
+          {"rank", site.rank},
+          {"access", TextOrNull(site.access)},
+          {"stack", StackJson(input, site.stack, site.line)},
+          {"label", TextOrNull(site.label)},
+          {"host", TextOrNull(site.host)},
+          {"range", Json::array({site.begin, site.end})},
+          {"direction", Name(site.direction)},
+          {"extent", Name(site.extent)}};
+}
+
+Json BufferJson(const PrintInput& input, const BufferRef& buffer) {
+  return {{"name", TextOrNull(buffer.name)},
+          {"bytes", buffer.bytes},
+          {"range", Json::array({buffer.begin, buffer.end})},
+          {"owner", TextOrNull(buffer.owner)},
+          {"stack", StackJson(input, buffer.alloc_stack, buffer.alloc_line)}};
+}
+
+Json FixJson(const Fix& fix) {
+  return {{"kind", Name(fix.kind)},
+          {"consumer", TextOrNull(fix.consumer)},
+          {"producer", TextOrNull(fix.producer)},
+          {"buffer", TextOrNull(fix.buffer)},
+          {"text", FixText(fix)},
+          {"verified", fix.verified},
+          {"alike", fix.alike},
+          {"cost", TextOrNull(fix.cost)}};
+}
+
+Json FixesJson(const Finding& finding, bool verified) {
+  Json fixes = Json::array();
+  for (const Fix& fix : finding.fixes) {
+    if (fix.verified == verified) fixes.push_back(FixJson(fix));
+  }
+  return fixes;
+}
+
+// "fix" is the first verified one: what was not verified is not offered as a fix.
+Json FirstFix(const Finding& finding) {
+  Json verified = FixesJson(finding, true);
+  return verified.empty() ? Json() : verified[0];
+}
+
+Json EdgeJson(const Finding& finding) {
+  if (finding.edge_from.empty() && finding.edge_to.empty()) return nullptr;
+  return {{"from", TextOrNull(finding.edge_from)}, {"to", TextOrNull(finding.edge_to)}};
+}
+
+Json HazardJson(const PrintInput& input, const Selection::Hazard& hazard) {
+  const Finding& finding = *hazard.finding;
+  return {{"id", finding.id},
+          {"code", finding.code},
+          {"severity", finding.severity == Severity::kError ? "error" : "warning"},
+          {"confidence", Name(hazard.confidence)},
+          {"count", finding.count},
+          {"struck", finding.struck},
+          {"buffer", BufferJson(input, finding.buffer)},
+          {"first", SiteJson(input, finding.first)},
+          {"second", SiteJson(input, finding.second)},
+          {"missing_edge", EdgeJson(finding)},
+          {"root_cause", TextOrNull(finding.root_cause)},
+          {"fix", FirstFix(finding)},
+          {"alias", hazard.alias},
+          {"reuse", SiteJson(input, finding.reuse)},
+          {"fixes", FixesJson(finding, true)},
+          {"evidence", finding.evidence}};
+}
+
+Json AdviceJson(const PrintInput& input, const Advice& advice) {
+  return {{"code", advice.code},
+          {"subject", TextOrNull(advice.subject)},
+          {"text", advice.text},
+          {"count", advice.count},
+          {"stack", StackJson(input, advice.site.stack, advice.site.line)}};
+}
+
+Json CoverageJson(const Coverage& coverage) {
+  Json unmodelled = Json::array();
+  for (const Coverage::Unmodelled& call : coverage.unmodelled) {
+    unmodelled.push_back({{"name", call.name}, {"count", call.count}});
+  }
+  return {{"complete", coverage.complete},
+          {"dropped", coverage.dropped},
+          {"unmodelled", unmodelled},
+          {"percent", CoveragePercent(coverage)},
+          {"late", coverage.late},
+          {"calls", coverage.calls},
+          {"calls_modelled", coverage.calls_modelled},
+          {"launches", coverage.launches},
+          {"launches_resolved", coverage.launches_resolved},
+          {"muted_private", coverage.muted_private},
+          {"notes", coverage.notes}};
+}
+
+Json HiddenJson(const Selection& selection) {
+  Json unused = Json::array();
+  for (const Suppression& line : selection.suppressions) {
+    if (!line.matched) unused.push_back(line.place + ": " + line.code + ":" + line.glob);
+  }
+  return {{"below_confidence", selection.below_confidence},
+          {"suppressed", selection.suppressed},
+          {"suppressed_advice", selection.suppressed_advice},
+          {"unused_suppressions", unused}};
+}
+
+Json ProgramJson(const Report& report) {
+  return {{"name", TextOrNull(report.program)},
+          {"title", TextOrNull(report.title)},
+          {"pid", report.pid ? Json(report.pid) : Json()}};
+}
+
+Json StatsJson(const Stats& stats) {
+  return {{"operations", stats.operations},
+          {"accesses", stats.accesses},
+          {"lanes", stats.lanes},
+          {"seconds", stats.seconds}};
+}
+
+}  // namespace
+
+std::string PrintJson(const PrintInput& input) {
+  Json hazards = Json::array(), advice = Json::array();
+  for (const auto& hazard : input.selection.hazards) hazards.push_back(HazardJson(input, hazard));
+  for (const Advice* item : input.selection.advice) advice.push_back(AdviceJson(input, *item));
+  Json root = {{"schema", 1},
+               {"streamsan", {{"version", STREAMSAN_VERSION}}},
+               {"program", ProgramJson(input.report)},
+               {"coverage", CoverageJson(input.report.coverage)},
+               {"hazards", hazards},
+               {"advice", advice},
+               {"stats", StatsJson(input.report.stats)},
+               {"hidden", HiddenJson(input.selection)}};
+  // Names come from the watched program and may be any bytes.
+  return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ss

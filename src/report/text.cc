@@ -1,0 +1,230 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "src/report/coverage.h"
+#include "src/report/print.h"
+#include "src/report/timeline.h"
+#include "src/report/words.h"
+
+namespace ss {
+namespace {
+
+constexpr size_t kWidth = 100;
+constexpr size_t kStackFrames = 8;  // per stack; JSON has them all
+
+struct Row {
+  std::string role, op, name, lane, access, place;
+};
+
+// One PrintText call: appends to `out_`.
+class TextPrinter {
+ public:
+  TextPrinter(const PrintInput& input, const PrintOptions& options)
+      : input_(input), options_(options) {}
+
+  std::string Print() {
+    size_t shown = std::min<size_t>(options_.print_limit, input_.selection.hazards.size());
+    for (size_t i = 0; i < shown; ++i) Hazard(input_.selection.hazards[i]);
+    for (const Advice* advice : input_.selection.advice) AdviceLine(*advice);
+    Summary(input_.selection.hazards.size() - shown);
+    return std::move(out_);
+  }
+
+ private:
+  template <typename... T>
+  void Line(fmt::format_string<T...> format, T&&... values) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<T>(values)...);
+    while (!out_.empty() && out_.back() == ' ') out_.pop_back();
+    out_ += '\n';
+  }
+
+  std::string Paint(const char* code, const std::string& text) const {
+    return options_.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+  }
+
+  std::string Prefix() const {
+    return input_.report.pid ? fmt::format("=={}== StreamSan:", input_.report.pid) : "StreamSan:";
+  }
+
+  std::string Place(StackId stack, uint32_t line) const {
+    if (line) {
+      const std::string& file = input_.report.program;
+      return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
+    }
+    const Frame* frame = SiteOf(input_.symbols.Frames(stack));
+    return frame ? ShortText(*frame) : "";
+  }
+
+  std::string Subject(const BufferRef& buffer) const {
+    std::string text = fmt::format("Block {} ({}", buffer.name, BytesText(buffer.bytes));
+    std::string place = Place(buffer.alloc_stack, buffer.alloc_line);
+    if (!place.empty()) text += ", allocated at " + place;
+    if (!buffer.owner.empty()) text += ", owner " + buffer.owner;
+    return text + ")";
+  }
+
+  void Paragraph(const std::string& text) {
+    for (const std::string& line : Wrap(text, kWidth - 2)) Line("  {}", line);
+  }
+
+  void Labelled(const char* label, const std::string& text) {
+    const char* shown = label;
+    for (const std::string& line : Wrap(text, kWidth - 8)) {
+      Line("  {:<5} {}", shown, line);
+      shown = "";
+    }
+  }
+
+  Row MakeRow(const char* role, const Site& site, const std::string& buffer) const {
+    std::string op = site.op ? fmt::format("op {}", site.op) : "";
+    std::string lane = site.rank ? fmt::format("rank{} {}", site.rank, site.lane) : site.lane;
+    return {role, op, site.name, lane, AccessText(site, buffer), Place(site.stack, site.line)};
+  }
+
+  std::vector<Row> Rows(const Finding& finding) const {
+    const std::string& buffer = finding.buffer.name;
+    bool lifetime = finding.code == "lifetime";
+    bool alloc = finding.second.access == "alloc";
+    std::vector<Row> rows = {MakeRow(lifetime ? "use" : "first", finding.first, buffer)};
+    if (finding.second.op) {
+      rows.push_back(MakeRow(!lifetime ? "second" : alloc ? "alloc" : "free", finding.second, buffer));
+    }
+    if (finding.reuse.op) {
+      rows.push_back(MakeRow("reuse", finding.reuse, buffer));
+      if (finding.struck) rows.back().access = "struck in this run";
+    }
+    return rows;
+  }
+
+  void Table(const std::vector<Row>& rows) {
+    auto width = [&](std::string Row::*column) {
+      size_t most = 0;
+      for (const Row& row : rows) most = std::max(most, (row.*column).size());
+      return most;
+    };
+    for (const Row& row : rows) {
+      Line("    {:<{}}  {:<{}}  {:<{}}  {:<{}}  {:<{}}  {}", row.role, width(&Row::role), row.op,
+           width(&Row::op), row.name, width(&Row::name), row.lane, width(&Row::lane), row.access,
+           width(&Row::access), row.place);
+    }
+    Line("");
+  }
+
+  void Timeline(const Finding& finding) {
+    std::vector<std::string> lines = DrawTimeline(finding, kWidth - 4);
+    for (std::string& line : lines) {
+      size_t mark = line.find(" ? ");
+      if (mark != std::string::npos) {
+        line = line.substr(0, mark + 1) + Paint("1;33", "?") + line.substr(mark + 2) +
+               "   ? = the missing edge";
+      }
+      Line("    {}", line);
+    }
+    Line("");
+  }
+
+  void Stack(const char* role, const Site& site) {
+    const std::vector<Frame>& frames = input_.symbols.Frames(site.stack);
+    if (frames.size() < 2) return;  // the table has the one frame
+    Line("    {} op {} was issued by {} at", role, site.op, site.host);
+    for (size_t i = 0; i < std::min(frames.size(), kStackFrames); ++i) {
+      const std::string& fn = frames[i].fn;
+      Line("      #{} {}  {}", i, fn.empty() ? "?" : fn, ShortText(frames[i]));
+    }
+    if (frames.size() > kStackFrames) Line("      ... {} more", frames.size() - kStackFrames);
+  }
+
+  void Stacks(const Finding& finding) {
+    size_t before = out_.size();
+    for (const Row& row : Rows(finding)) {
+      const Site& site = row.role == "reuse"                          ? finding.reuse
+                         : row.role == "first" || row.role == "use" ? finding.first
+                                                                     : finding.second;
+      Stack(row.role.c_str(), site);
+    }
+    if (out_.size() != before) Line("");
+  }
+
+  void Fixes(const Finding& finding) {
+    const char* label = "Fix";
+    for (const Fix& fix : finding.fixes) {
+      if (!fix.verified) continue;  // a fix that was not verified is not one
+      std::string gone = fix.alike ? fmt::format("gone with {} alike", fix.alike) : "gone";
+      std::string cost = fix.cost.empty() ? "" : ", " + fix.cost;
+      Line("  {:<5} {:<48} {}", label, FixText(fix),
+           Paint("32", fmt::format("verified: {}, nothing new{}", gone, cost)));
+      label = "  or";
+    }
+    if (label == std::string("Fix")) Line("  Fix   none that passed verification");
+  }
+
+  void Hazard(const Selection::Hazard& hazard) {
+    const Finding& finding = *hazard.finding;
+    bool error = finding.severity == Severity::kError;
+    std::string times = finding.count > 1 ? fmt::format("  ({} times)", finding.count) : "";
+    std::string head = fmt::format("{}  {}, {}  {}", finding.code, error ? "error" : "warning",
+                                   Name(hazard.confidence), hazard.alias);
+    Line("{} {}{}", Prefix(), Paint(error ? "1;31" : "1;33", head), times);
+    Paragraph(WrongText(finding, Subject(finding.buffer)));
+    Line("");
+    Table(Rows(finding));
+    Timeline(finding);
+    Stacks(finding);
+    std::string why = finding.root_cause;
+    for (const std::string& evidence : finding.evidence) why += " " + evidence;
+    if (!why.empty()) Labelled("Why", why);
+    Fixes(finding);
+    Labelled("Basis", BasisText(finding));
+    Line("");
+  }
+
+  void AdviceLine(const Advice& advice) {
+    std::string times = advice.count > 1 ? fmt::format("  ({} times)", advice.count) : "";
+    std::string place = Place(advice.site.stack, advice.site.line);
+    Line("{} advice {}  {}{}", Prefix(), advice.code, advice.subject, times);
+    Paragraph(place.empty() ? advice.text : fmt::format("{} [{}]", advice.text, place));
+    Line("");
+  }
+
+  void Hidden(size_t cut) {
+    const Selection& selection = input_.selection;
+    if (cut) Line("  {} not printed (--print-limit).", Counted(cut, "hazard"));
+    if (selection.below_confidence) {
+      Line("  {} less certain: --min-confidence possible shows them.",
+           Counted(selection.below_confidence, "more hazard"));
+    }
+    if (selection.suppressed + selection.suppressed_advice) {
+      Line("  {} and {} suppressed.", Counted(selection.suppressed, "hazard"),
+           Counted(selection.suppressed_advice, "advice"));
+    }
+    for (const Suppression& line : selection.suppressions) {
+      if (!line.matched) Line("  unused suppression {}: {}:{}", line.place, line.code, line.glob);
+    }
+  }
+
+  // "0 hazards" is a claim about all that ran: it is only made when all was seen.
+  void Summary(size_t cut) {
+    const Coverage& coverage = input_.report.coverage;
+    size_t hazards = input_.selection.hazards.size();
+    std::string found = hazards || coverage.complete ? Counted(hazards, "hazard")
+                                                     : "no hazard in what was seen";
+    Line("{} {}, {} advice.  Coverage: {}", Prefix(), found, input_.selection.advice.size(),
+         CoverageText(input_.report));
+    for (const std::string& gap : GapLines(coverage)) Line("  {}", gap);
+    Hidden(cut);
+  }
+
+  const PrintInput& input_;
+  const PrintOptions& options_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string PrintText(const PrintInput& input, const PrintOptions& options) {
+  return TextPrinter(input, options).Print();
+}
+
+}  // namespace ss

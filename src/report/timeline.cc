@@ -1,0 +1,111 @@
+#include "src/report/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/program/op_names.h"
+#include "src/report/words.h"
+
+namespace ss {
+namespace {
+
+constexpr char kMark[] = " ? ";
+
+struct Cell {
+  std::string lane;
+  std::string text;
+  bool key = false;  // one of the finding's own operations, or the mark: never left out
+};
+
+// Where the edge is missing: before the new tenant's write if the storage was handed out again.
+const Site& Target(const Finding& finding) {
+  return finding.reuse.op ? finding.reuse : finding.second;
+}
+
+std::vector<const Site*> KeySites(const Finding& finding) {
+  std::vector<const Site*> sites = {&finding.first};
+  if (finding.second.op) sites.push_back(&finding.second);
+  if (finding.reuse.op) sites.push_back(&finding.reuse);
+  return sites;
+}
+
+std::string KeyText(const Finding& finding, const Site& site) {
+  std::string access = AccessText(site, finding.buffer.name);
+  return fmt::format("[{} {}]", site.op, access.substr(0, access.find('[')));
+}
+
+std::string OtherText(const Site& site) {
+  switch (site.kind) {
+    case OpKind::kKernel:
+    case OpKind::kCopy:
+    case OpKind::kMemset:
+    case OpKind::kHostFn: return fmt::format("{}", site.op);
+    default: break;
+  }
+  return site.name.empty() ? fmt::format("{} {}", site.op, Name(site.kind))
+                           : fmt::format("{} {} {}", site.op, Name(site.kind), site.name);
+}
+
+std::vector<Cell> Cells(const Finding& finding) {
+  std::vector<const Site*> keys = KeySites(finding), sites = keys;
+  auto is_key = [&](const Site& site) {
+    return std::any_of(keys.begin(), keys.end(), [&](auto* key) { return key->op == site.op; });
+  };
+  for (const Site& site : finding.timeline) {
+    if (!is_key(site)) sites.push_back(&site);
+  }
+  std::stable_sort(sites.begin(), sites.end(), [](auto* a, auto* b) { return a->op < b->op; });
+  std::vector<Cell> cells;
+  for (const Site* site : sites) {
+    if (site == &Target(finding)) cells.push_back({site->lane, kMark, true});
+    bool key = is_key(*site);
+    cells.push_back({site->lane, key ? KeyText(finding, *site) : OtherText(*site), key});
+  }
+  return cells;
+}
+
+std::vector<std::string> Lanes(const Finding& finding) {
+  std::vector<std::string> lanes;
+  for (const Site* site : KeySites(finding)) {
+    if (std::find(lanes.begin(), lanes.end(), site->lane) == lanes.end()) lanes.push_back(site->lane);
+  }
+  return lanes;
+}
+
+void Shorten(std::vector<Cell>& cells, const std::vector<std::string>& lanes, size_t width) {
+  auto other = [&](const Cell& cell) {
+    return std::find(lanes.begin(), lanes.end(), cell.lane) == lanes.end();
+  };
+  cells.erase(std::remove_if(cells.begin(), cells.end(), other), cells.end());
+  size_t total = 2;
+  for (const Cell& cell : cells) total += cell.text.size() + 2;
+  for (auto at = cells.begin(); at != cells.end() && total > width;) {
+    if (at->key) {
+      ++at;
+    } else {
+      total -= at->text.size() + 2;
+      at = cells.erase(at);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> DrawTimeline(const Finding& finding, size_t width) {
+  std::vector<std::string> lanes = Lanes(finding), rows;
+  size_t name_width = 0;
+  for (const std::string& lane : lanes) name_width = std::max(name_width, lane.size());
+  std::vector<Cell> cells = Cells(finding);
+  Shorten(cells, lanes, width > name_width + 2 ? width - name_width - 2 : 0);
+  for (const std::string& lane : lanes) {
+    std::string row = fmt::format("{:<{}}  ", lane, name_width);
+    for (const Cell& cell : cells) {
+      row += "--" + (cell.lane == lane ? cell.text : std::string(cell.text.size(), '-'));
+    }
+    rows.push_back(row + "--");
+  }
+  return rows;
+}
+
+}  // namespace ss

@@ -1,0 +1,142 @@
+#include "src/report/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/program/op_names.h"
+
+namespace ss {
+namespace {
+
+// 8388608 -> "8M": exact or not at all, so that a range can be pasted into a litmus file.
+std::string ExactSize(uint64_t value) {
+  static constexpr struct { uint64_t unit; char letter; } kUnits[] = {
+      {1ull << 30, 'G'}, {1ull << 20, 'M'}, {1ull << 10, 'K'}};
+  for (auto [unit, letter] : kUnits) {
+    if (value >= unit && value % unit == 0) return fmt::format("{}{}", value / unit, letter);
+  }
+  return fmt::format("{}", value);
+}
+
+std::string Verb(const std::string& access) {
+  if (access == "read") return "reads";
+  if (access == "write") return "writes";
+  if (access == "read+write") return "reads and writes";
+  if (access == "atomic") return "updates";
+  if (access == "free") return "frees";
+  if (access == "alloc") return "allocates";
+  return access;
+}
+
+std::string Who(const Site& site) { return fmt::format("{} on {}", site.name, site.lane); }
+
+std::string WrongLifetime(const Finding& finding, const std::string& subject) {
+  const Site& use = finding.first;
+  if (finding.second.access == "alloc") {
+    return fmt::format("{} is used by {} before its allocation is complete there.", subject,
+                       Who(use));
+  }
+  if (use.index > finding.second.index) {
+    return fmt::format("{} is used by {} after it was freed.", subject, Who(use));
+  }
+  return fmt::format("{} went back to its allocator while {} may still use it.", subject, Who(use));
+}
+
+}  // namespace
+
+std::string BytesText(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string RangeText(uint64_t begin, uint64_t end) {
+  return fmt::format("[{}:{}]", ExactSize(begin), ExactSize(end));
+}
+
+std::string AccessText(const Site& site, const std::string& buffer) {
+  std::string text = fmt::format("{} {}", Verb(site.access), buffer);
+  bool touches = site.access != "free" && site.access != "alloc";
+  return touches && site.end > site.begin ? text + RangeText(site.begin, site.end) : text;
+}
+
+std::string WrongText(const Finding& finding, const std::string& subject) {
+  const Site &first = finding.first, &second = finding.second;
+  if (finding.code == "lifetime") return WrongLifetime(finding, subject);
+  if (finding.code == "race-raw") {
+    return fmt::format("{} may be read by {} before {} has written it.", subject, Who(second),
+                       Who(first));
+  }
+  if (finding.code == "race-war") {
+    return fmt::format("{} may be overwritten by {} while {} still reads it.", subject, Who(second),
+                       Who(first));
+  }
+  if (finding.code == "race-waw") {
+    return fmt::format("{} is written by {} and by {}, in no order.", subject, Who(first),
+                       Who(second));
+  }
+  std::string pair = fmt::format("{} and {}", Who(first), Who(second));
+  if (finding.code == "fill-race") {
+    return fmt::format("{}: its allocator's initialising write is not ordered with its use ({}).",
+                       subject, pair);
+  }
+  if (finding.code == "host-race") {
+    return fmt::format("{} is touched by CPU code with no order to the other side ({}).", subject,
+                       pair);
+  }
+  return fmt::format("{}: {} are not ordered.", subject, pair);
+}
+
+std::string FixText(const Fix& fix) {
+  if (!fix.text.empty()) return fix.text;
+  switch (fix.kind) {
+    case FixKind::kRecordStream: return fmt::format("record_stream({}, {})", fix.buffer, fix.consumer);
+    case FixKind::kReallocBeforeWait:
+      return fmt::format("allocate {} before the wait is taken", fix.buffer);
+    case FixKind::kWait: return fmt::format("{} waits for {}", fix.consumer, fix.producer);
+    case FixKind::kHostSync: return fmt::format("synchronise {} on the host", fix.producer);
+    case FixKind::kPdlWait: return fmt::format("grid-dependency wait in {}", fix.consumer);
+    case FixKind::kHandoff:
+      return fmt::format("{} continues after {} got there", fix.consumer, fix.producer);
+  }
+  return Name(fix.kind);
+}
+
+std::string BasisText(const Finding& finding) {
+  bool host_side = finding.second.access == "free" || finding.second.access == "alloc";
+  Evidence direction = finding.first.direction, extent = finding.first.extent;
+  if (!host_side) {
+    direction = std::max(direction, finding.second.direction);
+    extent = std::max(extent, finding.second.extent);
+  }
+  const char* order = finding.handover_only ? "hand-over between host threads" : "exact";
+  return fmt::format("direction: {}; extent: {}; order: {}.", Name(direction), Name(extent), order);
+}
+
+std::string Counted(uint64_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::vector<std::string> Wrap(const std::string& text, size_t width) {
+  std::vector<std::string> lines(1);
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find(' ', at), text.size());
+    std::string word = text.substr(at, end - at);
+    at = end + 1;
+    if (word.empty()) continue;
+    std::string& line = lines.back();
+    if (line.empty()) {
+      line = word;
+    } else if (line.size() + 1 + word.size() <= width) {
+      line += " " + word;
+    } else {
+      lines.push_back(word);
+    }
+  }
+  return lines;
+}
+
+}  // namespace ss

@@ -1,0 +1,25 @@
+// Words and numbers as the text report prints them. Every function is pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/program/finding.h"
+
+namespace ss {
+
+std::string BytesText(uint64_t bytes);                    // "8.0 MiB", "512 B"
+std::string RangeText(uint64_t begin, uint64_t end);      // "[0:8M]", as in litmus files
+std::string AccessText(const Site& site, const std::string& buffer);  // "reads X[0:8M]", "frees X"
+// What is wrong, in one sentence; `subject` names the buffer with its particulars.
+std::string WrongText(const Finding& finding, const std::string& subject);
+std::string FixText(const Fix& fix);
+// The weakest source that the finding rests on, for each axis.
+std::string BasisText(const Finding& finding);
+
+// "12 hazards", "1 hazard".
+std::string Counted(uint64_t count, const std::string& noun);
+// Breaks at blanks so that no line is longer than `width`, unless one word is.
+std::vector<std::string> Wrap(const std::string& text, size_t width);
+
+}  // namespace ss
