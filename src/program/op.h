@@ -4,7 +4,8 @@
 // An Op is one call of one host thread, in the order in which the calls took effect. Memory is named
 // by address: [begin, end) in one flat 64-bit space (rank in bits 48-62 where there are several, so
 // that equal addresses of two processes do not meet). A buffer is a *tenancy* of a range: an address
-// that is allocated twice is two BufferIds.
+// that is allocated twice is two BufferIds. Tenancies nest two deep: a kCaching block inside another
+// buffer is the tenant of its bytes while it lives, the outer buffer that of the rest.
 #pragma once
 
 #include <cstdint>
@@ -34,19 +35,21 @@ enum class OpKind : uint8_t {
                      // written as wait_stream (event then is a fresh, unnamed one)
   kStreamSync,       // stream
   kEventSync,        // object = event
-  kDeviceSync,       // aux = device, value = rank
+  kDeviceSync,       // aux = device, value = rank, object = context + 1 (0 = every context of the device)
   kStreamQuery,      // stream; flags: kNotReady, kAllocatorInternal
   kEventQuery,       // object = event; flags: kNotReady, kAllocatorInternal
   kHandoff,          // host thread `object` continues after `host` got here
-  // Host memory touched by the CPU.
+  // Host memory touched by the CPU. aux = 1: inside the host function that `value` (an OpId) queued on
+  // `stream`: the access belongs to that operation's lane and epoch, not to `host`.
   kHostAccess,
-  // Memory. accesses[0] = the range, its MemoryKind; object = BufferId; name = the buffer's name.
+  // Memory. accesses[0] = the range, its MemoryKind; object = BufferId; name = the buffer's name, 0 in a
+  // recorded program whose buffer has none (BufferLabel() then makes one of the id).
   kAlloc,         // stream = owner (kCaching), aux = allocator pool, value = device | rank << 32
   kFree,          // object = BufferId; a caching block may go back to its owner at once
   kAllocAsync,    // stream: cuMemAllocAsync; flags: kReuse where the range was another tenant's
   kFreeAsync,     // stream, object = BufferId
   kRecordStream,  // stream, object = BufferId
-  // Life cycle.
+  // Life cycle. kHostBegin and kStreamCreate come again, with the same id and a new name, for a rename.
   kHostBegin,      // host thread `host` (name) appears; aux = rank
   kStreamCreate,   // stream, name; aux = StreamType, value = device | context << 16 | rank << 32
   kStreamDestroy,  // stream
@@ -58,6 +61,12 @@ enum class OpKind : uint8_t {
   kCaptureEnd,    // object = graph
   kGraphLaunch,   // stream, object = graph
   kCollective,    // stream, object = communicator, aux = CollectiveKind, value = root or peer rank + 1, 0 = none
+  // Recorded programs only.
+  kSyncEnd,     // the call that began as op `value` (kSyncBegin) returns: `host` acquires what it waited for
+  kTagRelease,  // object = tag: what `host` knows here ...
+  kTagAcquire,  // ... is known after a later acquire of the tag, by whatever host thread
+  kHostEnd,     // host thread `host` exits; a later kHostBegin may use the id again, for another thread
+  kBufferName,  // object = BufferId, name; accesses[0] = the named range: all of it, or a part
 };
 
 enum OpFlags : uint16_t {
@@ -75,6 +84,12 @@ enum OpFlags : uint16_t {
   kPrivate = 1 << 11,         // allocation from inside cuBLAS, cuDNN, NCCL (SEMANTICS 21)
   kPolling = 1 << 12,         // kernel synchronises with others through memory (SEMANTICS 22a)
   kProcessExit = 1 << 13,     // issued during process exit: frees are not judged
+  // A kFree that is not judged either: nobody said when the tenancy ended (the range came back from its
+  // allocator, the context went), or an inner allocator handed the bytes out and was judged for them.
+  kImplicitEnd = 1 << 14,
+  // The call waits from here to a later kSyncEnd, and other threads' calls lie between: what is waited for
+  // is the state here, and `host` knows of it only there. On any sync and on kBlocking copies and memsets.
+  kSyncBegin = 1 << 15,
 };
 
 enum class MemoryKind : uint8_t { kUnknown, kDevice, kPinned, kPageable, kManaged, kCaching, kPool };

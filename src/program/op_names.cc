@@ -32,6 +32,11 @@ const char* Name(OpKind kind) {
     case OpKind::kCaptureEnd: return "end capture";
     case OpKind::kGraphLaunch: return "launch graph";
     case OpKind::kCollective: return "collective";
+    case OpKind::kSyncEnd: return "end of sync";
+    case OpKind::kTagRelease: return "release";
+    case OpKind::kTagAcquire: return "acquire";
+    case OpKind::kHostEnd: return "thread end";
+    case OpKind::kBufferName: return "name buffer";
   }
   return "?";
 }
@@ -60,6 +65,10 @@ const char* Name(Evidence evidence) {
     case Evidence::kAssumed: return "assumed";
   }
   return "?";
+}
+
+std::string BufferLabel(const StringTable& strings, StringId name, BufferId id) {
+  return name != 0 || id == 0 ? strings.Get(name) : "alloc#" + std::to_string(id - 1);
 }
 
 std::string ModeName(uint8_t mode) {
