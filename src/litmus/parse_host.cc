@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include "src/litmus/parser.h"
+
+namespace ss::litmus {
+
+void Parser::Sync() {
+  Token name = at_.Name("a stream, an event or 'device'");
+  RefuseInCapture(name, "a host thread cannot wait for work that does not run");
+  if (name.text == "device") {
+    uint32_t device = at_.AtEnd() || at_.Sees("as") ? 0 : DeviceNumber();
+    StringId label = LabelAndEnd();
+    Op& op = Emit(OpKind::kDeviceSync, "sync");
+    op.aux = device;
+    op.value = Scope().rank;
+    op.label = label;
+    return;
+  }
+  const Stream* stream = FindStream(name.text);
+  EventId event = stream ? 0 : UseEvent(name);
+  StringId label = LabelAndEnd();
+  Op& op = Emit(stream ? OpKind::kStreamSync : OpKind::kEventSync, "sync");
+  op.stream = stream ? stream->id : 0;
+  op.object = event;
+  op.label = label;
+}
+
+void Parser::Query() {
+  Token name = at_.Name("a stream or an event");
+  RefuseInCapture(name, "a query");
+  const Stream* stream = FindStream(name.text);
+  EventId event = stream ? 0 : UseEvent(name);
+  bool not_ready = at_.Sees("notready");
+  if (!not_ready && !at_.Sees("done")) Refuse(at_.Peek(), "'done' or 'notready'");
+  at_.Take();
+  StringId label = LabelAndEnd();
+  Op& op = Emit(stream ? OpKind::kStreamQuery : OpKind::kEventQuery, "query");
+  op.stream = stream ? stream->id : 0;
+  op.object = event;
+  op.flags = not_ready ? kNotReady : 0;
+  op.label = label;
+}
+
+void Parser::Handoff() {
+  HostId giver = UseHost(at_.Name("a host thread"));
+  const Token name = at_.Name("the host thread that continues");
+  HostId taker = UseHost(name);
+  if (taker == giver) Refuse(name, "another host thread");
+  StringId label = LabelAndEnd();
+  host_ = giver;
+  Op& op = Emit(OpKind::kHandoff, "handoff");
+  op.object = taker;
+  op.label = label;
+}
+
+// The first `read` or `write` has been taken as the statement's word.
+void Parser::HostAccess() {
+  Clauses clauses;
+  std::string word = at_.Previous().text;
+  AccessList(word == "read" ? kRead : kWrite, true, clauses);
+  while (!at_.AtEnd()) {
+    if (!AccessClause(true, false, clauses) && !AsClause(clauses)) {
+      Refuse(at_.Peek(), "'read', 'write' or 'as'");
+    }
+  }
+  Emit(OpKind::kHostAccess, word, clauses.accesses).label = clauses.label;
+}
+
+}  // namespace ss::litmus

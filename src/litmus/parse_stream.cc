@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include "src/litmus/parser.h"
+
+namespace ss::litmus {
+
+const std::map<std::string_view, Parser::StreamHandler>& Parser::StreamOperations() {
+  static const std::map<std::string_view, StreamHandler> kOperations = {
+      {"kernel", &Parser::Kernel},         {"read", &Parser::Kernel},
+      {"write", &Parser::Kernel},          {"atomic", &Parser::Kernel},
+      {"as", &Parser::Kernel},             {"launch_event", &Parser::Kernel},
+      {"pdl", &Parser::Pdl},               {"pdl_wait", &Parser::PdlWait},
+      {"copy", &Parser::Copy},             {"copy_sync", &Parser::Copy},
+      {"memset", &Parser::Memset},         {"memset_async", &Parser::Memset},
+      {"record", &Parser::Record},         {"wait", &Parser::Wait},
+      {"wait_stream", &Parser::WaitStream}, {"host_fn", &Parser::HostFunction},
+      {"signal", &Parser::Signal},         {"await", &Parser::Await},
+      {"launch", &Parser::Launch},         {"collective", &Parser::Collective},
+  };
+  return kOperations;
+}
+
+void Parser::StreamOperation(const Token& lane) {
+  auto known = Scope().streams.find(lane.text);
+  if (known == Scope().streams.end()) Refuse(lane, "a stream or host thread declared above");
+  UseStream(lane);
+  auto operation = StreamOperations().find(at_.Peek().text);
+  if (at_.Peek().kind != Token::Kind::kWord || operation == StreamOperations().end()) {
+    Refuse(at_.Peek(),
+           "an operation: kernel, read, write, atomic, pdl, pdl_wait, copy, copy_sync, memset, memset_async, "
+           "record, wait, wait_stream, host_fn, signal, await, launch or collective");
+  }
+  // A wait may be what brings the stream into a capture: it checks for itself.
+  bool waits = at_.Sees("wait") || at_.Sees("wait_stream");
+  if (!waits) RefuseUncaptured(lane);
+  (this->*operation->second)(lane);
+}
+
+Op& Parser::EmitOn(const Token& lane, OpKind kind, std::string_view name, const Clauses& clauses) {
+  Op& op = Emit(kind, name, clauses.accesses);
+  op.stream = UseStream(lane).id;
+  op.label = clauses.label;
+  return op;
+}
+
+void Parser::Copy(const Token& lane) {
+  Token word = at_.Take();
+  bool blocking = word.text == "copy_sync";
+  if (blocking) RefuseInCapture(word, "a blocking copy synchronises");
+  Target destination = AnyTarget();
+  at_.Expect("<-");
+  Target source = AnyTarget();
+  if (destination.known && source.known && source.size() != destination.size()) {
+    Refuse(source.token, fmt::format("a source of {}, as much as the destination",
+                                     BytesText(destination.size())),
+           fmt::format("it has {}", BytesText(source.size())));
+  }
+  source.access.mode = kRead;
+  destination.access.mode = kWrite;
+  Clauses clauses{{source.access, destination.access}, LabelAndEnd()};
+  EmitOn(lane, OpKind::kCopy, word.text, clauses).flags = blocking ? kBlocking : 0;
+}
+
+void Parser::Memset(const Token& lane) {
+  Token word = at_.Take();
+  Target target = AnyTarget();
+  target.access.mode = kWrite;
+  Clauses clauses{{target.access}, LabelAndEnd()};
+  EmitOn(lane, OpKind::kMemset, word.text, clauses).flags = word.text == "memset" ? kBlocking : 0;
+}
+
+void Parser::Record(const Token& lane) {
+  at_.Take();
+  EventId event = UseEvent(at_.Name("an event"));
+  bool external = at_.Accept("external");
+  Clauses clauses{{}, LabelAndEnd()};
+  if (capture_ && !external) capture_->events.insert(event);
+  if (capture_ && external) capture_->events.erase(event);  // its newest record is outside now
+  Op& op = EmitOn(lane, OpKind::kEventRecord, "record", clauses);
+  op.object = event;
+  op.flags = external ? kExternal : 0;
+}
+
+void Parser::Wait(const Token& lane) {
+  at_.Take();
+  Token name = at_.Name("an event");
+  if (FindStream(name.text)) return WaitForStream(lane, name);
+  EventId event = UseEvent(name);
+  bool external = at_.Accept("external");
+  Clauses clauses{{}, LabelAndEnd()};
+  CaptureWait(lane, name, event, external);
+  Op& op = EmitOn(lane, OpKind::kStreamWaitEvent, "wait", clauses);
+  op.object = event;
+  op.flags = external ? kExternal : 0;
+}
+
+void Parser::WaitStream(const Token& lane) {
+  at_.Take();
+  WaitForStream(lane, StreamName());
+}
+
+void Parser::WaitForStream(const Token& lane, const Token& producer) {
+  if (!Captured(producer)) RefuseUncaptured(lane);
+  RefuseUncaptured(producer);  // the record is a line of the producer
+  if (capture_) capture_->lanes.insert(CaptureLane(UseStream(lane)));
+  Clauses clauses{{}, LabelAndEnd()};
+  EventId event = next_event_++;
+  EmitOn(producer, OpKind::kEventRecord, "record", Clauses()).object = event;
+  Op& op = EmitOn(lane, OpKind::kStreamWaitEvent, "wait_stream", clauses);
+  op.object = event;
+  op.aux = UseStream(producer).id;
+}
+
+uint32_t Parser::FlagId(uint32_t rank, const std::string& name) {
+  auto& names = file_.program.flag_names;
+  auto [entry, fresh] = flags_.try_emplace({rank, name}, static_cast<uint32_t>(names.size()));
+  if (fresh) names.push_back(name);
+  return entry->second;
+}
+
+void Parser::Signal(const Token& lane) { SignalOrAwait(lane, OpKind::kSignal); }
+void Parser::Await(const Token& lane) { SignalOrAwait(lane, OpKind::kAwait); }
+
+void Parser::SignalOrAwait(const Token& lane, OpKind kind) {
+  Token word = at_.Take();
+  Token flag = at_.Name("a flag");
+  uint64_t value = at_.Number("a value of the flag", UINT64_MAX);
+  uint32_t rank = Scope().rank;
+  uint16_t flags = 0;
+  Clauses clauses;
+  while (!at_.AtEnd()) {
+    if (at_.Accept("rank")) {
+      const Token number = at_.Peek();
+      rank = RankNumber();
+      ranks_named_.push_back({number, rank});
+    } else if (kind == OpKind::kSignal && at_.Accept("no_barrier")) {
+      flags = kNoBarrier;
+    } else if (!AsClause(clauses)) {
+      Refuse(at_.Peek(), kind == OpKind::kSignal ? "'rank', 'no_barrier' or 'as'" : "'rank' or 'as'");
+    }
+  }
+  Need(11, word.text);
+  Op& op = EmitOn(lane, kind, word.text, clauses);
+  op.object = FlagId(rank, flag.text);
+  op.value = value;
+  op.aux = rank;
+  op.flags = flags;
+}
+
+void Parser::Launch(const Token& lane) {
+  at_.Take();
+  Token name = at_.Name("a graph captured above");
+  auto graph = Scope().graphs.find(name.text);
+  if (graph == Scope().graphs.end()) Refuse(name, "a graph captured above");
+  Clauses clauses{{}, LabelAndEnd()};
+  EmitOn(lane, OpKind::kGraphLaunch, "launch", clauses).object = graph->second;
+}
+
+}  // namespace ss::litmus

@@ -1,0 +1,195 @@
+#include "src/litmus/parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ss::litmus {
+namespace {
+
+constexpr uint32_t kMaxRank = 1023;
+constexpr uint64_t kFirstAddress = 0x100000;  // 0 is no address
+
+}  // namespace
+
+Parser::Parser(std::string file_name, const PeerTable* peers) : peers_(peers) {
+  Program& program = file_.program;
+  program.source = std::move(file_name);
+  // Ids start at 1: 0 means none in an Op.
+  for (auto* names : {&program.event_names, &program.flag_names, &program.comm_names, &program.graph_names}) {
+    names->emplace_back();
+  }
+}
+
+LitmusFile Parser::Run(std::string_view text) {
+  if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);  // a byte order mark
+  while (!text.empty()) {
+    size_t end = std::min(text.find('\n'), text.size());
+    at_ = Cursor(Tokenise(text.substr(0, end), ++line_));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!at_.AtEnd()) Statement();
+  }
+  Finish(line_);
+  return std::move(file_);
+}
+
+const std::map<std::string_view, Parser::Handler>& Parser::Statements() {
+  static const std::map<std::string_view, Handler> kStatements = {
+      {"title", &Parser::Title},         {"mode", &Parser::Mode},
+      {"stream", &Parser::DeclareStream}, {"destroy", &Parser::DestroyStream},
+      {"host", &Parser::DeclareHost},    {"rank", &Parser::DeclareRank},
+      {"alloc", &Parser::Alloc},         {"malloc_async", &Parser::MallocAsync},
+      {"free", &Parser::Free},           {"free_async", &Parser::FreeAsync},
+      {"record_stream", &Parser::RecordStream}, {"fill", &Parser::Fill},
+      {"view", &Parser::View},           {"sync", &Parser::Sync},
+      {"query", &Parser::Query},         {"handoff", &Parser::Handoff},
+      {"read", &Parser::HostAccess},     {"write", &Parser::HostAccess},
+      {"capture", &Parser::BeginCapture}, {"end", &Parser::EndCapture},
+      {"expect", &Parser::Expect},
+  };
+  return kStatements;
+}
+
+void Parser::Statement() {
+  host_token_ = Token{};
+  if (at_.Sees("@")) {
+    at_.Take();
+    host_token_ = at_.Name("the name of a host thread");
+  }
+  host_ = 0;
+  if (at_.Peek(1).kind == Token::Kind::kSymbol && at_.Peek(1).text == ":") return LaneStatement();
+  static const std::set<std::string_view> kNobodys = {"title", "mode", "rank", "expect"};
+  const Token& word = at_.Peek();
+  auto statement = Statements().find(word.text);
+  if (word.kind != Token::Kind::kWord || statement == Statements().end()) {
+    Refuse(word, "a statement: a declaration, 'STREAM: OP', 'HOST: read', 'sync', 'expect', ...");
+  }
+  bool nobodys = kNobodys.count(word.text);
+  if (nobodys && !host_token_.text.empty()) Refuse(word, "a statement that a host thread issues");
+  if (!nobodys) host_ = host_token_.text.empty() ? Scope().main : UseHost(host_token_);
+  at_.Take();
+  (this->*statement->second)();
+}
+
+void Parser::LaneStatement() {
+  Token lane = at_.Name("a stream or host thread declared above");
+  at_.Expect(":");
+  host_ = host_token_.text.empty() ? Scope().main : UseHost(host_token_);
+  if (!Scope().hosts.count(lane.text)) return StreamOperation(lane);
+  if (!host_token_.text.empty()) Refuse(lane, "a stream: '@" + host_token_.text + "' names the host thread");
+  host_ = UseHost(lane);
+  if (!at_.Sees("read") && !at_.Sees("write")) Refuse(at_.Peek(), "'read' or 'write'");
+  at_.Take();
+  HostAccess();
+}
+
+void Parser::Finish(uint32_t lines) {
+  if (capture_) {
+    throw SyntaxError{lines + 1, 1,
+                      fmt::format("found the end of the file, expected 'end' of the capture of {} in line {}",
+                                  Quoted(capture_->name), capture_->name.line),
+                      ""};
+  }
+  for (const auto& [token, rank] : ranks_named_) {
+    if (!ranks_.count(rank)) Refuse(token, "a rank that the file opens with 'rank N'");
+  }
+  CheckNames();
+  Scope();  // a file without a statement still has its main thread
+}
+
+RankScope& Parser::Scope() { return scope_ ? *scope_ : OpenRank(0); }
+
+RankScope& Parser::OpenRank(uint32_t rank) {
+  auto [entry, fresh] = ranks_.try_emplace(rank);
+  scope_ = &entry->second;
+  if (!fresh) return *scope_;
+  scope_->rank = rank;
+  scope_->next_address = (uint64_t{rank} << 48) + kFirstAddress;
+  scope_->main = AddHost("main", rank);
+  return *scope_;
+}
+
+Op& Parser::Emit(OpKind kind, std::string_view name, const std::vector<Access>& accesses) {
+  Program& program = file_.program;
+  Op op;
+  op.kind = kind;
+  op.host = host_;
+  op.name = Intern(name);
+  op.line = line_;
+  op.id = program.ops.size() + 1;
+  op.access_begin = static_cast<uint32_t>(program.accesses.size());
+  op.access_count = static_cast<uint32_t>(accesses.size());
+  program.accesses.insert(program.accesses.end(), accesses.begin(), accesses.end());
+  program.ops.push_back(op);
+  return program.ops.back();
+}
+
+void Parser::Need(int rule, std::string_view what) {
+  for (const LitmusFile::Need& need : file_.needs) {
+    if (need.rule == rule && need.what == what) return;
+  }
+  file_.needs.push_back({rule, std::string(what)});
+}
+
+StringId Parser::Label() {
+  Token label = at_.Name("a label");
+  if (Scope().IsLane(label.text)) Refuse(label, "a label that is no stream, host thread or graph");
+  Scope().labels.insert(label.text);
+  return Intern(label.text);
+}
+
+StringId Parser::LabelAndEnd() {
+  StringId label = 0;
+  if (at_.Accept("as")) label = Label();
+  at_.ExpectEnd();
+  return label;
+}
+
+Stream* Parser::FindStream(const std::string& name) {
+  auto found = Scope().streams.find(name);
+  return found == Scope().streams.end() || found->second.ended_line ? nullptr : &found->second;
+}
+
+Token Parser::StreamName() {
+  Token name = at_.Name("a stream declared above");
+  UseStream(name);
+  return name;
+}
+
+Stream& Parser::UseStream(const Token& name) {
+  if (Stream* stream = FindStream(name.text)) return *stream;
+  auto ended = Scope().streams.find(name.text);
+  if (ended == Scope().streams.end()) Refuse(name, "a stream declared above");
+  Refuse(name, "a stream declared above", fmt::format("destroyed in line {}", ended->second.ended_line));
+}
+
+HostId Parser::UseHost(const Token& name) {
+  auto found = Scope().hosts.find(name.text);
+  if (found == Scope().hosts.end()) Refuse(name, "a host thread declared above", "'host NAME' declares one");
+  return found->second;
+}
+
+EventId Parser::UseEvent(const Token& name) {
+  if (Scope().streams.count(name.text)) Refuse(name, "an event; the name is a stream's");
+  auto [entry, fresh] = Scope().events.try_emplace(name.text, next_event_);
+  if (!fresh) return entry->second;
+  file_.program.event_names.resize(next_event_ + 1);
+  file_.program.event_names[next_event_] = name.text;
+  return next_event_++;
+}
+
+// Streams, hosts and graphs share one set of names: each may stand before ':' or in an expect line.
+void Parser::RefuseUsedLane(const Token& name) {
+  const RankScope& scope = Scope();
+  if (scope.labels.count(name.text)) Refuse(name, "a name that is no label");
+  bool stream = scope.streams.count(name.text) && FindStream(name.text);
+  if (stream || scope.hosts.count(name.text) || scope.graphs.count(name.text)) {
+    Refuse(name, "a new name; this one is a stream's, a host thread's or a graph's");
+  }
+}
+
+uint32_t Parser::RankNumber() {
+  return static_cast<uint32_t>(at_.Number(fmt::format("a rank, 0 to {}", kMaxRank), kMaxRank));
+}
+
+}  // namespace ss::litmus

@@ -1,0 +1,62 @@
+// The names of a litmus file: what each stands for, one scope a rank.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/program/op.h"
+
+namespace ss::litmus {
+
+struct Stream {
+  StreamId id = 0;
+  StreamType type = StreamType::kNonBlocking;
+  uint32_t device = 0;
+  uint32_t ended_line = 0;  // of `destroy`; 0 = it lives
+};
+
+// One tenancy of a range; the bytes that views and buffer names stand for.
+struct Storage {
+  BufferId id = 0;
+  uint64_t begin = 0, end = 0;
+  MemoryKind memory = MemoryKind::kUnknown;
+  StreamId owner = 0;
+  uint32_t line = 0;
+  uint32_t freed_line = 0;  // 0 = live
+  uint32_t taken_line = 0;  // of the `reuse` that got the range, 0 = none
+};
+
+// A buffer's or view's name: bytes of a storage.
+struct Buffer {
+  size_t storage = 0;  // index into Parser's storages
+  uint64_t begin = 0, end = 0;
+  bool view = false;
+};
+
+struct RankScope {
+  uint32_t rank = 0;
+  HostId main = 0;
+  uint64_t next_address = 0;
+  std::map<std::string, HostId> hosts;
+  std::map<std::string, Stream> streams;
+  std::map<std::string, Buffer> buffers;
+  std::map<std::string, EventId> events;
+  std::map<std::string, uint32_t> graphs;
+  std::set<std::string> labels;
+
+  bool IsLane(const std::string& name) const {
+    return hosts.count(name) || streams.count(name) || graphs.count(name);
+  }
+};
+
+// The first buffer of each name in each rank, for `A@N` that stands above rank N's section.
+struct PeerBuffer {
+  uint64_t begin = 0, end = 0;
+  MemoryKind memory = MemoryKind::kUnknown;
+};
+using PeerTable = std::map<std::pair<uint32_t, std::string>, PeerBuffer>;
+
+}  // namespace ss::litmus
