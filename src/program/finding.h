@@ -72,7 +72,8 @@ struct Instance {
 
 struct Finding {
   std::string id;    // stable hash of code, buffer name and sites
-  std::string code;  // LITMUS.md
+  std::string source;  // the input that it comes from, where a report covers several; "" = Report.program
+  std::string code;    // LITMUS.md
   Severity severity = Severity::kError;
   Confidence confidence = Confidence::kCertain;
   uint64_t count = 1;
@@ -92,6 +93,7 @@ struct Finding {
 };
 
 struct Advice {
+  std::string source;  // as in Finding
   std::string code;
   std::string subject;               // as reports name it
   std::vector<std::string> aliases;  // further names an expect line may use

@@ -37,8 +37,8 @@ std::string CoverageText(const Report& report) {
                         Percent(coverage.launches_resolved, coverage.launches));
   }
   bool recorded = report.pid != 0;
-  return text + (recorded ? ", CPU accesses: copies, frees, host functions and annotations only."
-                          : ".");
+  return text +
+         (recorded ? ", CPU accesses: copies, frees, host functions and annotations only." : ".");
 }
 
 std::vector<std::string> GapLines(const Coverage& coverage) {
@@ -51,8 +51,8 @@ std::vector<std::string> GapLines(const Coverage& coverage) {
                                 coverage.launches - coverage.launches_resolved, coverage.launches));
   }
   if (coverage.muted_private) {
-    lines.push_back(fmt::format("{} hazards on memory private to libraries are muted",
-                                coverage.muted_private));
+    lines.push_back(
+        fmt::format("{} hazards on memory private to libraries are muted", coverage.muted_private));
   }
   lines.insert(lines.end(), coverage.notes.begin(), coverage.notes.end());
   return lines;

@@ -15,7 +15,8 @@ std::string CoverageText(const Report& report);
 std::vector<std::string> GapLines(const Coverage& coverage);
 
 // Percent of what was seen that was also understood, rounded down: 100 only if nothing is missing.
-// The least of its parts (calls, launches); below 100 where records were dropped or the start missed.
+// The least of its parts (calls, launches); below 100 where records were dropped or the start
+// missed.
 int CoveragePercent(const Coverage& coverage);
 
 }  // namespace ss

@@ -21,21 +21,22 @@ Json FrameJson(const Frame& frame) {
 }
 
 // A litmus line is the one frame of its operation.
-Json StackJson(const PrintInput& input, StackId stack, uint32_t line) {
+Json StackJson(const PrintInput& input, const std::string& source, StackId stack, uint32_t line) {
   Json frames = Json::array();
-  if (line) frames.push_back(FrameJson({"", input.report.program, line, "", 0}));
+  const std::string& file = source.empty() ? input.report.program : source;
+  if (line) frames.push_back(FrameJson({"", file, line, "", 0}));
   for (const Frame& frame : input.symbols.Frames(stack)) frames.push_back(FrameJson(frame));
   return frames;
 }
 
-Json SiteJson(const PrintInput& input, const Site& site) {
+Json SiteJson(const PrintInput& input, const std::string& source, const Site& site) {
   if (!site.op) return nullptr;
   return {{"op", site.op},
           {"name", TextOrNull(site.name)},
           {"lane", TextOrNull(site.lane)},
           {"rank", site.rank},
           {"access", TextOrNull(site.access)},
-          {"stack", StackJson(input, site.stack, site.line)},
+          {"stack", StackJson(input, source, site.stack, site.line)},
           {"label", TextOrNull(site.label)},
           {"host", TextOrNull(site.host)},
           {"range", Json::array({site.begin, site.end})},
@@ -43,12 +44,13 @@ Json SiteJson(const PrintInput& input, const Site& site) {
           {"extent", Name(site.extent)}};
 }
 
-Json BufferJson(const PrintInput& input, const BufferRef& buffer) {
+Json BufferJson(const PrintInput& input, const Finding& finding) {
+  const BufferRef& buffer = finding.buffer;
   return {{"name", TextOrNull(buffer.name)},
           {"bytes", buffer.bytes},
           {"range", Json::array({buffer.begin, buffer.end})},
           {"owner", TextOrNull(buffer.owner)},
-          {"stack", StackJson(input, buffer.alloc_stack, buffer.alloc_line)}};
+          {"stack", StackJson(input, finding.source, buffer.alloc_stack, buffer.alloc_line)}};
 }
 
 Json FixJson(const Fix& fix) {
@@ -89,14 +91,15 @@ Json HazardJson(const PrintInput& input, const Selection::Hazard& hazard) {
           {"confidence", Name(hazard.confidence)},
           {"count", finding.count},
           {"struck", finding.struck},
-          {"buffer", BufferJson(input, finding.buffer)},
-          {"first", SiteJson(input, finding.first)},
-          {"second", SiteJson(input, finding.second)},
+          {"buffer", BufferJson(input, finding)},
+          {"first", SiteJson(input, finding.source, finding.first)},
+          {"second", SiteJson(input, finding.source, finding.second)},
           {"missing_edge", EdgeJson(finding)},
           {"root_cause", TextOrNull(finding.root_cause)},
           {"fix", FirstFix(finding)},
           {"alias", hazard.alias},
-          {"reuse", SiteJson(input, finding.reuse)},
+          {"source", TextOrNull(finding.source)},
+          {"reuse", SiteJson(input, finding.source, finding.reuse)},
           {"fixes", FixesJson(finding, true)},
           {"evidence", finding.evidence}};
 }
@@ -106,7 +109,7 @@ Json AdviceJson(const PrintInput& input, const Advice& advice) {
           {"subject", TextOrNull(advice.subject)},
           {"text", advice.text},
           {"count", advice.count},
-          {"stack", StackJson(input, advice.site.stack, advice.site.line)}};
+          {"stack", StackJson(input, advice.source, advice.site.stack, advice.site.line)}};
 }
 
 Json CoverageJson(const Coverage& coverage) {

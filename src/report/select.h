@@ -18,8 +18,8 @@ struct SelectOptions {
 struct Selection {
   struct Hazard {
     const Finding* finding = nullptr;
-    std::string alias;         // "H1", ...: position in this report
-    Confidence confidence{};   // as judged; an order by hand-over alone counts as `possible`
+    std::string alias;        // "H1", ...: position in this report
+    Confidence confidence{};  // as judged; an order by hand-over alone counts as `possible`
   };
   std::vector<Hazard> hazards;
   std::vector<const Advice*> advice;

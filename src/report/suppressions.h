@@ -1,6 +1,6 @@
-// Suppressions: a file of lines `CODE:GLOB`, `#` starts a comment. A finding is suppressed where CODE
-// (itself a glob) fits its code and GLOB fits its buffer, a kernel or operator name, a lane, or a
-// frame (function, file, FILE:LINE or module) of one of its stacks.
+// Suppressions: a file of lines `CODE:GLOB`, `#` starts a comment. A finding is suppressed where
+// CODE (itself a glob) fits its code and GLOB fits its buffer, a kernel or operator name, a lane,
+// or a frame (function, file, FILE:LINE or module) of one of its stacks.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ namespace ss {
 
 struct Suppression {
   std::string code, glob;
-  std::string place;      // FILE:LINE
-  uint64_t matched = 0;   // findings and advice that it removed
+  std::string place;     // FILE:LINE
+  uint64_t matched = 0;  // findings and advice that it removed
 };
 
 // Errors name FILE:LINE and what a line must look like.

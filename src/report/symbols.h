@@ -68,9 +68,9 @@ class Symboliser {
   std::unique_ptr<ImageCache> images_;
 };
 
-// The frame that a one-line report names: the innermost one outside the driver, the CUDA runtime and
-// this tool, one with a source line if there is any (a statically linked runtime has none). Null for
-// an empty stack.
+// The frame that a one-line report names: the innermost one outside the driver, the CUDA runtime
+// and this tool, one with a source line if there is any (a statically linked runtime has none).
+// Null for an empty stack.
 const Frame* SiteOf(const std::vector<Frame>& frames);
 
 // "moe.cc:211", else "app+0x4010", else "".

@@ -48,18 +48,20 @@ class TextPrinter {
     return input_.report.pid ? fmt::format("=={}== StreamSan:", input_.report.pid) : "StreamSan:";
   }
 
-  std::string Place(StackId stack, uint32_t line) const {
+  // `source`: of the finding; "" = the report's program.
+  std::string Place(const std::string& source, StackId stack, uint32_t line) const {
     if (line) {
-      const std::string& file = input_.report.program;
+      const std::string& file = source.empty() ? input_.report.program : source;
       return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
     }
     const Frame* frame = SiteOf(input_.symbols.Frames(stack));
     return frame ? ShortText(*frame) : "";
   }
 
-  std::string Subject(const BufferRef& buffer) const {
+  std::string Subject(const Finding& finding) const {
+    const BufferRef& buffer = finding.buffer;
     std::string text = fmt::format("Block {} ({}", buffer.name, BytesText(buffer.bytes));
-    std::string place = Place(buffer.alloc_stack, buffer.alloc_line);
+    std::string place = Place(finding.source, buffer.alloc_stack, buffer.alloc_line);
     if (!place.empty()) text += ", allocated at " + place;
     if (!buffer.owner.empty()) text += ", owner " + buffer.owner;
     return text + ")";
@@ -77,22 +79,29 @@ class TextPrinter {
     }
   }
 
-  Row MakeRow(const char* role, const Site& site, const std::string& buffer) const {
+  Row MakeRow(const char* role, const Site& site, const Finding& finding) const {
     std::string op = site.op ? fmt::format("op {}", site.op) : "";
     std::string lane = site.rank ? fmt::format("rank{} {}", site.rank, site.lane) : site.lane;
-    return {role, op, site.name, lane, AccessText(site, buffer), Place(site.stack, site.line)};
+    return {role,
+            op,
+            site.name,
+            lane,
+            AccessText(site, finding.buffer.name),
+            Place(finding.source, site.stack, site.line)};
   }
 
   std::vector<Row> Rows(const Finding& finding) const {
-    const std::string& buffer = finding.buffer.name;
     bool lifetime = finding.code == "lifetime";
     bool alloc = finding.second.access == "alloc";
-    std::vector<Row> rows = {MakeRow(lifetime ? "use" : "first", finding.first, buffer)};
+    std::vector<Row> rows = {MakeRow(lifetime ? "use" : "first", finding.first, finding)};
     if (finding.second.op) {
-      rows.push_back(MakeRow(!lifetime ? "second" : alloc ? "alloc" : "free", finding.second, buffer));
+      rows.push_back(MakeRow(!lifetime ? "second"
+                             : alloc   ? "alloc"
+                                       : "free",
+                             finding.second, finding));
     }
     if (finding.reuse.op) {
-      rows.push_back(MakeRow("reuse", finding.reuse, buffer));
+      rows.push_back(MakeRow("reuse", finding.reuse, finding));
       if (finding.struck) rows.back().access = "struck in this run";
     }
     return rows;
@@ -139,9 +148,9 @@ class TextPrinter {
   void Stacks(const Finding& finding) {
     size_t before = out_.size();
     for (const Row& row : Rows(finding)) {
-      const Site& site = row.role == "reuse"                          ? finding.reuse
+      const Site& site = row.role == "reuse"                        ? finding.reuse
                          : row.role == "first" || row.role == "use" ? finding.first
-                                                                     : finding.second;
+                                                                    : finding.second;
       Stack(row.role.c_str(), site);
     }
     if (out_.size() != before) Line("");
@@ -167,7 +176,7 @@ class TextPrinter {
     std::string head = fmt::format("{}  {}, {}  {}", finding.code, error ? "error" : "warning",
                                    Name(hazard.confidence), hazard.alias);
     Line("{} {}{}", Prefix(), Paint(error ? "1;31" : "1;33", head), times);
-    Paragraph(WrongText(finding, Subject(finding.buffer)));
+    Paragraph(WrongText(finding, Subject(finding)));
     Line("");
     Table(Rows(finding));
     Timeline(finding);
@@ -182,7 +191,7 @@ class TextPrinter {
 
   void AdviceLine(const Advice& advice) {
     std::string times = advice.count > 1 ? fmt::format("  ({} times)", advice.count) : "";
-    std::string place = Place(advice.site.stack, advice.site.line);
+    std::string place = Place(advice.source, advice.site.stack, advice.site.line);
     Line("{} advice {}  {}{}", Prefix(), advice.code, advice.subject, times);
     Paragraph(place.empty() ? advice.text : fmt::format("{} [{}]", advice.text, place));
     Line("");
@@ -208,8 +217,8 @@ class TextPrinter {
   void Summary(size_t cut) {
     const Coverage& coverage = input_.report.coverage;
     size_t hazards = input_.selection.hazards.size();
-    std::string found = hazards || coverage.complete ? Counted(hazards, "hazard")
-                                                     : "no hazard in what was seen";
+    std::string found =
+        hazards || coverage.complete ? Counted(hazards, "hazard") : "no hazard in what was seen";
     Line("{} {}, {} advice.  Coverage: {}", Prefix(), found, input_.selection.advice.size(),
          CoverageText(input_.report));
     for (const std::string& gap : GapLines(coverage)) Line("  {}", gap);

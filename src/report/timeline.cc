@@ -40,8 +40,10 @@ std::string OtherText(const Site& site) {
     case OpKind::kKernel:
     case OpKind::kCopy:
     case OpKind::kMemset:
-    case OpKind::kHostFn: return fmt::format("{}", site.op);
-    default: break;
+    case OpKind::kHostFn:
+      return fmt::format("{}", site.op);
+    default:
+      break;
   }
   return site.name.empty() ? fmt::format("{} {}", site.op, Name(site.kind))
                            : fmt::format("{} {} {}", site.op, Name(site.kind), site.name);
@@ -68,7 +70,8 @@ std::vector<Cell> Cells(const Finding& finding) {
 std::vector<std::string> Lanes(const Finding& finding) {
   std::vector<std::string> lanes;
   for (const Site* site : KeySites(finding)) {
-    if (std::find(lanes.begin(), lanes.end(), site->lane) == lanes.end()) lanes.push_back(site->lane);
+    if (std::find(lanes.begin(), lanes.end(), site->lane) == lanes.end())
+      lanes.push_back(site->lane);
   }
   return lanes;
 }

@@ -1,5 +1,5 @@
-// The small terminal timeline of a finding: one row a lane, time to the right, `?` where the missing
-// edge would have to arrive.
+// The small terminal timeline of a finding: one row a lane, time to the right, `?` where the
+// missing edge would have to arrive.
 #pragma once
 
 #include <string>

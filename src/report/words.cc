@@ -11,8 +11,10 @@ namespace {
 
 // 8388608 -> "8M": exact or not at all, so that a range can be pasted into a litmus file.
 std::string ExactSize(uint64_t value) {
-  static constexpr struct { uint64_t unit; char letter; } kUnits[] = {
-      {1ull << 30, 'G'}, {1ull << 20, 'M'}, {1ull << 10, 'K'}};
+  static constexpr struct {
+    uint64_t unit;
+    char letter;
+  } kUnits[] = {{1ull << 30, 'G'}, {1ull << 20, 'M'}, {1ull << 10, 'K'}};
   for (auto [unit, letter] : kUnits) {
     if (value >= unit && value % unit == 0) return fmt::format("{}{}", value / unit, letter);
   }
@@ -93,12 +95,16 @@ std::string WrongText(const Finding& finding, const std::string& subject) {
 std::string FixText(const Fix& fix) {
   if (!fix.text.empty()) return fix.text;
   switch (fix.kind) {
-    case FixKind::kRecordStream: return fmt::format("record_stream({}, {})", fix.buffer, fix.consumer);
+    case FixKind::kRecordStream:
+      return fmt::format("record_stream({}, {})", fix.buffer, fix.consumer);
     case FixKind::kReallocBeforeWait:
       return fmt::format("allocate {} before the wait is taken", fix.buffer);
-    case FixKind::kWait: return fmt::format("{} waits for {}", fix.consumer, fix.producer);
-    case FixKind::kHostSync: return fmt::format("synchronise {} on the host", fix.producer);
-    case FixKind::kPdlWait: return fmt::format("grid-dependency wait in {}", fix.consumer);
+    case FixKind::kWait:
+      return fmt::format("{} waits for {}", fix.consumer, fix.producer);
+    case FixKind::kHostSync:
+      return fmt::format("synchronise {} on the host", fix.producer);
+    case FixKind::kPdlWait:
+      return fmt::format("grid-dependency wait in {}", fix.consumer);
     case FixKind::kHandoff:
       return fmt::format("{} continues after {} got there", fix.consumer, fix.producer);
   }

@@ -1,5 +1,5 @@
-// The printers and the selection against hand-made reports. Real reports are held against samples in
-// tests/cli.
+// The printers and the selection against hand-made reports. Real reports are held against samples
+// in tests/cli.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -33,7 +33,9 @@ void ExpectGolden(const std::string& name, const std::string& text) {
 struct Printed {
   explicit Printed(Report made, SelectOptions options = {})
       : report(std::move(made)), selection(Select(report, std::move(options), symbols)) {}
-  std::string Text(PrintOptions options = {}) { return PrintText({report, selection, symbols}, options); }
+  std::string Text(PrintOptions options = {}) {
+    return PrintText({report, selection, symbols}, options);
+  }
   Json AsJson() { return Json::parse(PrintJson({report, selection, symbols})); }
 
   Report report;
@@ -177,7 +179,8 @@ TEST(Words, SizesAndRanges) {
 
 TEST(Words, EveryHazardCodeHasItsSentence) {
   std::string other = WrongText(RaceFinding("no-such-code"), "B");
-  for (const char* code : {"race-raw", "race-war", "race-waw", "lifetime", "fill-race", "host-race"}) {
+  for (const char* code :
+       {"race-raw", "race-war", "race-waw", "lifetime", "fill-race", "host-race"}) {
     EXPECT_NE(WrongText(RaceFinding(code), "B"), other) << code;
   }
 }

@@ -1,0 +1,27 @@
+// The watched program as a child process: started, signalled, waited for.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/result.h"
+
+namespace ss {
+
+struct Launch {
+  std::vector<std::string> command;
+  std::vector<std::pair<std::string, std::string>> environment;  // set over the inherited one
+};
+
+// Errors: the program cannot be executed (and why).
+Result<pid_t> StartProgram(const Launch& launch);
+
+// Blocks until it ends; 128 + signal where a signal ended it. Meanwhile the signals that ask for an
+// end go to the program and not to this process, so that the report is still written; the second
+// SIGINT or SIGTERM kills a program that does not obey the first.
+int WaitForProgram(pid_t pid);
+
+}  // namespace ss

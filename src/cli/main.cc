@@ -1,0 +1,160 @@
+// The command line. The one translation unit that knows CLI11; each command is a file of its own.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "src/cli/environment.h"
+#include "src/cli/options.h"
+#include "src/cli/output.h"
+
+namespace ss {
+namespace {
+
+constexpr char kFooter[] =
+    "Exit codes: 66 hazards (--error-exitcode), else the program's own or 128 + signal, else 3 "
+    "coverage\n"
+    "below --require-coverage, else 0; 2 wrong usage or unreadable input; litmus: 1 an expectation "
+    "fails.\n"
+    "Environment: STREAMSAN_OPTIONS=key=value:... with stacks, mode, ring_mb, on_full, "
+    "max_trace_mb,\n"
+    "halt_on_error, min_confidence, disable; NO_COLOR.";
+
+constexpr char kUsage[] = "usage: streamsan run|record [OPTIONS] -- PROGRAM [ARGUMENTS]";
+
+// Values that CLI11 hands over as words.
+struct Words {
+  std::string format = "text";
+  std::string confidence;
+};
+
+void AddReportOptions(CLI::App* app, ReportOptions& options, Words& words) {
+  app->add_option("--format", words.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app->add_option("--report", options.report_file, "Write the report to FILE, not to stderr")
+      ->type_name("FILE");
+  app->add_option("--print-limit", options.print_limit, "Spell out at most N hazards")
+      ->type_name("N")
+      ->capture_default_str();
+  app->add_option("--min-confidence", words.confidence,
+                  "Least confidence shown: certain, likely or possible (default likely)")
+      ->check(CLI::IsMember({"certain", "likely", "possible"}));
+  app->add_option("--suppressions", options.suppressions_file, "File of lines CODE:GLOB")
+      ->type_name("FILE");
+  app->add_flag("--strict", options.strict,
+                "No order from CPU synchronisation that was not seen (docs/semantics.md, rule 3)");
+  app->add_option("--error-exitcode", options.error_exitcode, "Exit code when there are hazards")
+      ->check(CLI::Range(0, 255))
+      ->capture_default_str();
+  // A flag with a value, so that it never swallows the word behind it:
+  // --require-coverage[=PERCENT].
+  app->add_flag("--require-coverage{100}", options.require_coverage,
+                "Exit 3 when less than PERCENT (default 100) was seen and understood")
+      ->check(CLI::Range(0, 100));
+}
+
+Result<void> FinishReportOptions(ReportOptions& options, const Words& words) {
+  Result<Environment> environment = ParseEnvironment(std::getenv("STREAMSAN_OPTIONS"));
+  if (!environment) return tl::unexpected(environment.error());
+  options.format = words.format == "json" ? Format::kJson : Format::kText;
+  options.min_confidence =
+      words.confidence.empty() ? environment->min_confidence : ParseConfidence(words.confidence);
+  options.strict = options.strict || environment->strict;
+  return {};
+}
+
+class CommandLine {
+ public:
+  CommandLine() {
+    app_.require_subcommand(1);
+    app_.set_version_flag("--version", "streamsan " STREAMSAN_VERSION);
+    app_.footer(kFooter);
+    AddRun();
+    AddCheck();
+    AddLitmus();
+    AddDump();
+    app_.add_subcommand("doctor", "What this machine lets it see")->callback([this] {
+      exit_ = DoctorCommand();
+    });
+  }
+
+  int Parse(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app_.exit(error) == 0 ? kExitOk : kExitUsage;
+    }
+    return exit_;
+  }
+
+ private:
+  void AddRun() {
+    auto* run =
+        app_.add_subcommand("run", "Watch a program, report at its exit: run [OPTIONS] -- PROGRAM");
+    AddReportOptions(run, run_.report, words_);
+    run->add_option("-o,--output", run_.output, "Also keep the trace: FILE.sst or a directory");
+    run->prefix_command();
+    run->callback([this, run] { Start(run, /*analyse=*/true); });
+
+    auto* record =
+        app_.add_subcommand("record", "Keep the trace only: record -o FILE|DIR -- PROGRAM");
+    record->add_option("-o,--output", run_.output, "FILE.sst or a directory")->required();
+    record->prefix_command();
+    record->callback([this, record] { Start(record, /*analyse=*/false); });
+  }
+
+  void Start(CLI::App* command, bool analyse) {
+    run_.command = command->remaining();
+    if (!run_.command.empty() && run_.command.front() == "--")
+      run_.command.erase(run_.command.begin());
+    run_.analyse = analyse;
+    if (run_.command.empty()) {
+      exit_ = Complain({"", "no program given", kUsage});
+    } else if (run_.command.front().rfind('-', 0) == 0) {
+      exit_ = Complain({run_.command.front(), "no such option", kUsage});
+    } else if (Finish(run_.report)) {
+      exit_ = RunCommand(run_);
+    }
+  }
+
+  void AddCheck() {
+    auto* check = app_.add_subcommand("check", "Analyse traces, directories of them, litmus files");
+    AddReportOptions(check, check_.report, words_);
+    check->add_option("PATH", check_.paths, ".sst, .litmus or a directory")->required();
+    check->callback([this] {
+      if (Finish(check_.report)) exit_ = CheckCommand(check_);
+    });
+  }
+
+  void AddLitmus() {
+    auto* litmus = app_.add_subcommand("litmus", "Files against their own expect lines");
+    litmus->add_flag("--strict", litmus_.strict, "Strict mode for files that do not say");
+    litmus->add_option("PATH", litmus_.paths, "Files or directories")->required();
+    litmus->callback([this] { exit_ = LitmusCommand(litmus_); });
+  }
+
+  void AddDump() {
+    auto* dump = app_.add_subcommand("dump", "Print the records of a trace");
+    dump->add_option("FILE", dump_.path, "trace (.sst)")->required();
+    dump->callback([this] { exit_ = DumpCommand(dump_); });
+  }
+
+  bool Finish(ReportOptions& options) {
+    Result<void> finished = FinishReportOptions(options, words_);
+    if (!finished) exit_ = Complain(finished.error());
+    return finished.has_value();
+  }
+
+  CLI::App app_{"StreamSan finds the synchronisation bugs of GPU programs from one ordinary run"};
+  Words words_;
+  RunOptions run_;
+  CheckOptions check_;
+  LitmusOptions litmus_;
+  DumpOptions dump_;
+  int exit_ = kExitOk;
+};
+
+}  // namespace
+}  // namespace ss
+
+int main(int argc, char** argv) { return ss::CommandLine().Parse(argc, argv); }

@@ -1,0 +1,62 @@
+// What the command line says, as plain data. One struct a group of options; main.cc fills them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/program/finding.h"
+
+namespace ss {
+
+// Exit codes of the contract. Beside them: the watched program's own code, 128 + signal.
+constexpr int kExitOk = 0;
+constexpr int kExitFailed = 1;    // litmus: an expectation is not met
+constexpr int kExitUsage = 2;     // wrong usage, unreadable or malformed input
+constexpr int kExitCoverage = 3;  // --require-coverage
+constexpr int kExitHazard = 66;   // --error-exitcode
+
+enum class Format : uint8_t { kText, kJson };
+
+// How an analysis judges and how its result is shown; shared by run and check.
+struct ReportOptions {
+  Format format = Format::kText;
+  std::string report_file;  // "" = stderr
+  std::string suppressions_file;
+  std::optional<Confidence> min_confidence;
+  uint64_t print_limit = 100;
+  bool strict = false;  // no edge from unknown CPU synchronisation (rule 3)
+  int error_exitcode = kExitHazard;
+  int require_coverage = -1;  // percent, -1 = not asked for
+};
+
+struct RunOptions {
+  ReportOptions report;
+  std::string output;   // -o: a file or a directory for traces, "" = none kept
+  bool analyse = true;  // false: record
+  std::vector<std::string> command;
+};
+
+struct CheckOptions {
+  ReportOptions report;
+  std::vector<std::string> paths;
+};
+
+struct LitmusOptions {
+  bool strict = false;
+  std::vector<std::string> paths;
+};
+
+struct DumpOptions {
+  std::string path;
+};
+
+// One command each, in the file of its name. All return an exit code.
+int RunCommand(const RunOptions& options);
+int CheckCommand(const CheckOptions& options);
+int LitmusCommand(const LitmusOptions& options);
+int DumpCommand(const DumpOptions& options);
+int DoctorCommand();
+
+}  // namespace ss

@@ -1,0 +1,98 @@
+#include "src/cli/output.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "src/report/coverage.h"
+#include "src/report/print.h"
+
+namespace ss {
+namespace {
+
+using File = std::unique_ptr<FILE, int (*)(FILE*)>;
+
+Error SystemError(const std::string& place, const std::string& remedy) {
+  return {place, std::strerror(errno), remedy};
+}
+
+bool WantsColour(bool to_stderr) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  if (no_colour && *no_colour) return false;
+  if (terminal && std::strcmp(terminal, "dumb") == 0) return false;
+  return to_stderr && isatty(STDERR_FILENO);
+}
+
+}  // namespace
+
+int Complain(const Error& error) {
+  fmt::print(stderr, "streamsan: {}\n", error.Text());
+  return kExitUsage;
+}
+
+Result<std::string> ReadWholeFile(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    return Fail(path, "is a directory");
+  }
+  File file(std::fopen(path.c_str(), "rb"), std::fclose);
+  if (!file) return tl::unexpected(SystemError(path, ""));
+  std::string text;
+  char block[1 << 16];
+  while (size_t bytes = std::fread(block, 1, sizeof block, file.get())) text.append(block, bytes);
+  if (std::ferror(file.get())) return tl::unexpected(SystemError(path, ""));
+  return text;
+}
+
+Result<Output> Output::Open(const ReportOptions& options) {
+  Output output(options);
+  if (options.suppressions_file.empty()) return output;
+  Result<std::string> text = ReadWholeFile(options.suppressions_file);
+  if (!text) return tl::unexpected(text.error());
+  auto lines = ParseSuppressions(*text, options.suppressions_file);
+  if (!lines) return tl::unexpected(lines.error());
+  output.suppressions_ = std::move(*lines);
+  return output;
+}
+
+Result<void> Output::Print(const Report& report, Symboliser& symbols) {
+  SelectOptions select;
+  select.min_confidence = options_.min_confidence.value_or(Confidence::kLikely);
+  select.suppressions = std::move(suppressions_);
+  Selection selection = Select(report, std::move(select), symbols);
+  hazards_ += selection.hazards.size();
+  coverage_ = std::min(coverage_, CoveragePercent(report.coverage));
+  PrintInput input{report, selection, symbols};
+  PrintOptions print{WantsColour(options_.report_file.empty()), options_.print_limit};
+  return Write(options_.format == Format::kJson ? PrintJson(input) : PrintText(input, print));
+}
+
+Result<void> Output::Write(const std::string& text) {
+  const std::string& path = options_.report_file;
+  if (path.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    return {};
+  }
+  File file(std::fopen(path.c_str(), "wb"), std::fclose);
+  bool written = file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
+                 std::fflush(file.get()) == 0;
+  if (written) return {};
+  return tl::unexpected(
+      SystemError(path, "the report could not be written; --report names a file"));
+}
+
+int Output::ExitCode(int program) const {
+  if (hazards_) return options_.error_exitcode;
+  if (program) return program;
+  return coverage_ < options_.require_coverage ? kExitCoverage : kExitOk;
+}
+
+}  // namespace ss

@@ -1,0 +1,50 @@
+// From reports to what is printed and to an exit code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/cli/options.h"
+#include "src/program/finding.h"
+#include "src/report/suppressions.h"
+#include "src/report/symbols.h"
+
+namespace ss {
+
+// `streamsan: PLACE: MESSAGE (REMEDY)` on stderr; returns kExitUsage.
+int Complain(const Error& error);
+
+class Output {
+ public:
+  // Reads the suppressions file. Errors: it cannot be read, or a line of it.
+  static Result<Output> Open(const ReportOptions& options);
+
+  // One report a command; several inputs are merged first. Error: it cannot be written.
+  Result<void> Print(const Report& report, Symboliser& symbols);
+
+  // By the contract: hazards, then `program` (0 where there is none), then coverage.
+  int ExitCode(int program) const;
+
+ private:
+  explicit Output(const ReportOptions& options) : options_(options) {}
+
+  Result<void> Write(const std::string& text);
+
+  ReportOptions options_;
+  std::vector<Suppression> suppressions_;
+  uint64_t hazards_ = 0;
+  int coverage_ = 100;
+};
+
+// One report over several inputs: findings and advice one after the other, each with its source;
+// coverage and statistics added up. An empty list gives an empty report.
+Report MergeReports(std::vector<Report> reports);
+
+// Adds `offset` to every stack id, so that the stacks of several processes fit into one Symboliser.
+void RebaseStacks(Report& report, StackId offset);
+
+// The whole file. Errors name it and the reason.
+Result<std::string> ReadWholeFile(const std::string& path);
+
+}  // namespace ss
