@@ -99,20 +99,26 @@ inline std::string RegisteredCopy(Lab& l) {
   return seen;
 }
 
-inline void Later(void* word) {
-  Lab::Sleep(20);
-  *static_cast<volatile int*>(word) = kValue;
+// A producer that runs on the CPU: as late as the kernels are.
+struct Late {
+  uint64_t delay_ns;
+  volatile int* word;
+};
+inline void Later(void* late) {
+  const auto* l = static_cast<Late*>(late);
+  std::this_thread::sleep_for(std::chrono::nanoseconds(l->delay_ns));
+  *l->word = kValue;
 }
 inline void CopyFlag(void* slots) {
   auto* s = static_cast<Slot*>(slots);
   s[kWords].seen = s[0].done ? kValue : 0;
 }
 
-// The host function is the producer: it sleeps, then writes slots[2].seen.
+// The host function is the producer.
 inline std::string BehindHostFunction(Lab& l, cudaStream_t consumer) {
-  auto* word = const_cast<int*>(&l.slots[2].seen);
-  MUST(cudaLaunchHostFunc(l.a, Later, word));
-  LookAt<<<1, 1, 0, consumer>>>(&l.slots[kWords], word);
+  Late late = {l.delay_ns(), &l.slots[2].seen};
+  MUST(cudaLaunchHostFunc(l.a, Later, &late));
+  LookAt<<<1, 1, 0, consumer>>>(&l.slots[kWords], late.word);
   return l.Seen();
 }
 
@@ -131,8 +137,8 @@ inline std::string CallbackBehind(Lab& l) {
 
 // b's function is alone in its stream; a's sleeps. One thread runs both, or two do.
 inline std::string TwoHostFunctions(Lab& l) {
-  auto* word = const_cast<int*>(&l.slots[0].done);
-  MUST(cudaLaunchHostFunc(l.a, Later, word));
+  Late late = {l.delay_ns(), &l.slots[0].done};
+  MUST(cudaLaunchHostFunc(l.a, Later, &late));
   MUST(cudaLaunchHostFunc(l.b, CopyFlag, l.slots));
   return l.Seen();
 }
@@ -164,6 +170,10 @@ const Probe kCopyProbes[] = {
      [](Lab& l) { return Async(l, l.dev, l.paged, kJustUnder, kH2D); }},
     {"9", "async pageable to device, 1 MiB, stream busy: host", nullptr,
      [](Lab& l) { return Async(l, l.dev, l.paged, kMid, kH2D); }},
+    {"9", "async pageable to device, 4 MiB, stream busy: host", nullptr,
+     [](Lab& l) { return Async(l, l.dev, l.paged, 4 * kMid, kH2D); }},
+    {"9", "async pageable to device, 16 MiB, stream busy: host", nullptr,
+     [](Lab& l) { return Async(l, l.dev, l.paged, 16 * kMid, kH2D); }},
     {"9", "async pageable to device, 32 MiB, stream busy: host", nullptr,
      [](Lab& l) { return Async(l, l.dev, l.paged, kLarge, kH2D); }},
     {"9", "async pageable to device, 64 MiB, idle: device at return", nullptr,
@@ -172,6 +182,8 @@ const Probe kCopyProbes[] = {
      [](Lab& l) { return SourceReused(l, l.paged, kSmall); }},
     {"9", "async pageable to device, 60 KiB, source overwritten after return: device has", "old",
      [](Lab& l) { return SourceReused(l, l.paged, kJustUnder); }},
+    {"9", "async pageable to device, 1 MiB, source overwritten after return: device has", "old",
+     [](Lab& l) { return SourceReused(l, l.paged, kMid); }},
     {"9", "async pageable to device, 32 MiB, source overwritten after return: device has", "old",
      [](Lab& l) { return SourceReused(l, l.paged, kLarge); }},
     {"9", "async device to pageable, 4 KiB: host", "waits",

@@ -6,8 +6,9 @@
 //
 // Build: nvcc -std=c++17 -O2 -gencode arch=compute_90,code=sm_90 -cudart static edge_probes.cu
 // Run:   edge_probes [--reps N] [--delay-us N] [--only RULE]
-// With --delay-us 0 nothing is ever late, so every probe that expects to see no order must
-// disagree: that run shows that the probes can fail.
+// With --delay-us 0 nothing is ever late, so every probe that expects "before" must disagree: that
+// run shows that the probes can fail. (Of "early" only some do: a call can be faster than an empty
+// kernel.) The program asks for 32 hardware queues unless CUDA_DEVICE_MAX_CONNECTIONS is set.
 // Exit: 0 every probe agrees, 1 some do not, 2 usage or CUDA failed, 3 hung.
 
 #include <unistd.h>
@@ -144,7 +145,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   // As many hardware queues as there are: with few, unrelated streams share one and look ordered.
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   probes::StartWatchdog();
   try {
     return probes::Run(options);

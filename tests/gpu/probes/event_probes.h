@@ -258,6 +258,30 @@ const Probe kEventProbes[] = {
        MUST(cudaEventSynchronize(e));
        return l.Returned();
      }},
+    {"6", "cudaEventSynchronize of a record on legacy, blocking busy: host", "waits",
+     [](Lab& l) {
+       Event e;
+       l.Busy(l.p);
+       e.Record(cudaStreamLegacy);
+       MUST(cudaEventSynchronize(e));
+       return l.Returned();
+     }},
+    {"6", "cudaEventSynchronize of a record on idle blocking, legacy busy: host", "waits",
+     [](Lab& l) {
+       Event e;
+       l.Busy(cudaStreamLegacy);
+       e.Record(l.p);
+       MUST(cudaEventSynchronize(e));
+       return l.Returned();
+     }},
+    {"4", "cudaStreamSynchronize(legacy), per-thread stream of T busy: host", "waits",
+     [](Lab& l) {
+       {
+         Waiter t([&] { l.Busy(cudaStreamPerThread); });
+       }
+       MUST(cudaStreamSynchronize(cudaStreamLegacy));
+       return l.Returned();
+     }},
     {"6", "cudaEventSynchronize, more work behind the record: host", "early",
      [](Lab& l) {
        Event e;

@@ -7,6 +7,16 @@ namespace probes {
 
 constexpr size_t kBlock = size_t{32} << 20;
 
+// Does a thread inside cudaFree hold up another thread's launch?
+inline std::string LaunchDuringFree(Lab& l) {
+  void* block = nullptr;
+  MUST(cudaMalloc(&block, kBlock));
+  l.Busy(l.a);
+  Waiter t([block] { cudaFree(block); });
+  l.Look(l.b);
+  return "host " + l.Returned() + ", use " + l.Seen();
+}
+
 // Runs one call with `busy` working on something unrelated. The call frees nothing that is in use.
 template <typename F>
 std::string CallWhileBusy(Lab& l, cudaStream_t busy, F call) {
@@ -123,6 +133,22 @@ inline std::string PoolFreeReturns(Lab& l) {
   return l.Returned();
 }
 
+// The blocking free on a block of a pool, with the block's own stream busy.
+inline std::string PoolBlockingFree(Lab& l) {
+  Pool pool(kAll, 0);
+  int* block = pool.AllocIdle(l.a);
+  l.Busy(l.a, 0, block);
+  MUST(cudaFree(block));
+  return l.Returned();
+}
+
+// A free on the legacy stream is an operation of it (rule 4): a barrier between p and q?
+inline std::string PoolFreeOnLegacy(Lab& l) {
+  Pool pool(kAll, 0);
+  int* block = pool.AllocIdle(cudaStreamLegacy);
+  return BarrierBetweenBlocking(l, [&] { FreeOn(cudaStreamLegacy, block); });
+}
+
 inline std::string PoolSameStream(Lab& l) {
   Pool pool(kNone, 0);
   int* first = pool.AllocIdle(l.a);
@@ -206,6 +232,8 @@ const Probe kMemoryProbes[] = {
      [](Lab& l) { return FreeWhileBusy(l, l.p, kBlock); }},
     {"16", "cudaFree of 32 MiB, legacy busy elsewhere: host", nullptr,
      [](Lab& l) { return FreeWhileBusy(l, cudaStreamLegacy, kBlock); }},
+    {"16", "cudaFree in thread T, busy elsewhere; main launches on an idle stream", nullptr,
+     LaunchDuringFree},
     {"16", "cudaFree(nullptr), busy elsewhere: host", nullptr,
      [](Lab& l) { return CallWhileBusy(l, l.a, [] { MUST(cudaFree(nullptr)); }); }},
     {"16", "cudaMalloc of 4 KiB, busy elsewhere: host", nullptr,
@@ -224,6 +252,8 @@ const Probe kMemoryProbes[] = {
     {"16", "cudaFree, then cudaMalloc of the same size", "same address", AddressComesBack},
     {"17", "cudaMallocFromPoolAsync, stream busy: host", "early", PoolAllocReturns},
     {"17", "cudaFreeAsync, stream busy: host", "early", PoolFreeReturns},
+    {"17", "cudaFree of a pool block, its stream busy: host", nullptr, PoolBlockingFree},
+    {"4", "blocking p busy, cudaFreeAsync on legacy, then blocking q", "after", PoolFreeOnLegacy},
     {"17", "free and allocate on one stream, no reuse policy", "same address", PoolSameStream},
     {"17", "other stream allocates, no policy, no edge", "other address, host early, use before",
      [](Lab& l) { return PoolOtherStream(l, kNone, 0, false); }},
