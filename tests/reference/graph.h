@@ -1,0 +1,58 @@
+// An explicit happens-before graph: nodes, edges, and a backwards search. Nothing is shared with the
+// engine, nothing is clever: an answer is whatever can be reached edge by edge, so that a wrong clock
+// in the engine cannot be hidden by the same wrong clock here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ss::reference {
+
+using Node = uint32_t;
+using Nodes = std::vector<Node>;
+using StorageId = uint32_t;  // tenancies that share bytes share a storage; 0 = none
+
+enum class EdgeKind : uint8_t {
+  kReal,
+  kIncidental,  // an implicit synchronisation that nobody may rely on (rules 9 and 16)
+  kAssumed,     // put in after a finding, for one storage: the checker goes on as if it were there
+};
+
+// Which edges a question may use besides the real ones.
+struct View {
+  StorageId assumed = 0;  // the assumed edges of this storage; 0 = none
+  bool incidental = false;
+};
+
+class NodeSet {
+ public:
+  explicit NodeSet(size_t size) : bits_(size, 0) {}
+  bool Has(Node node) const { return bits_[node] != 0; }
+  bool HasAll(const Nodes& nodes) const;
+  bool Insert(Node node);  // false where it was there already
+
+ private:
+  std::vector<uint8_t> bits_;
+};
+
+class Graph {
+ public:
+  Node Add();
+  void Connect(Node from, Node to, EdgeKind kind = EdgeKind::kReal, StorageId storage = 0);
+  // Every node from which one of `targets` can be reached, the targets themselves included.
+  NodeSet Ancestors(const Nodes& targets, View view) const;
+  size_t size() const { return incoming_.size(); }
+
+ private:
+  struct Edge {
+    Node from = 0;
+    EdgeKind kind = EdgeKind::kReal;
+    StorageId storage = 0;
+  };
+  static bool Visible(const Edge& edge, View view);
+
+  std::vector<std::vector<Edge>> incoming_;
+};
+
+}  // namespace ss::reference

@@ -1,0 +1,62 @@
+#include "tests/reference/judge.h"
+
+namespace ss::reference {
+
+Verdict Judging::Run() {
+  for (size_t i = 0; i < program_.ops.size(); ++i) {
+    const OpKind kind = timeline_.op(i).kind;
+    if (kind == OpKind::kAlloc || kind == OpKind::kAllocAsync) SettleAtAllocation(i);
+    if (kind == OpKind::kStreamWaitEvent) RemarkWait(i);
+    if (!timeline_.nodes(i).pieces.empty()) {
+      RemarkAllocUnordered(i);
+      JudgeUseAfterFree(i);
+      JudgePairs(i);
+    }
+    if (kind == OpKind::kFree || kind == OpKind::kFreeAsync) JudgeFree(i);
+  }
+  for (Pending& pending : pending_) Settle(&pending, std::nullopt);
+  RemarkCalls();
+  for (const auto& [rule, count] : timeline_.exercised()) verdict_.exercised[rule] += count;
+  return std::move(verdict_);
+}
+
+NodeSet Judging::Before(const Nodes& targets, StorageId storage, bool incidental) {
+  return timeline_.graph().Ancestors(targets, {storage, incidental});
+}
+
+// When is what operation i did to memory over? The host's part of a staged copy ends before the copy.
+Nodes Judging::DoneNodes(size_t i, bool staged_only) const {
+  return {staged_only ? timeline_.nodes(i).source_done : timeline_.nodes(i).done};
+}
+
+// After a finding: everything queued so far on a's lane comes before `to`, for this storage.
+void Judging::AssumeEdge(size_t a, size_t at, Node to, StorageId storage) {
+  for (Node node : timeline_.lanes().Frontier(timeline_.nodes(a).lane, at)) {
+    timeline_.graph().Connect(node, to, EdgeKind::kAssumed, storage);
+  }
+}
+
+void Judging::AddHazard(std::string code, TenantId id, size_t first, size_t second, bool absorbed) {
+  Hazard hazard;
+  hazard.code = std::move(code);
+  hazard.buffer = tenant(id).name;
+  hazard.first = first;
+  hazard.second = second;
+  hazard.absorbed = absorbed;
+  verdict_.hazards.push_back(std::move(hazard));
+}
+
+void Judging::AddRemark(std::string code, std::string subject, size_t op, std::string alias) {
+  verdict_.remarks.push_back({std::move(code), std::move(subject), std::move(alias), op});
+}
+
+bool Models(int rule) {
+  static const std::set<int> kRules = {1, 2, 3, 4, 5, 6, 9, 10, 12, 16, 17, 18, 19, 20, 22};
+  return kRules.count(rule) != 0;
+}
+
+Verdict Judge(const Program& program, const Faults& faults) {
+  return Judging(program, faults).Run();
+}
+
+}  // namespace ss::reference

@@ -1,0 +1,95 @@
+// The questions put to the graph, in program order. Internal to the reference.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/reference/reference.h"
+
+namespace ss::reference {
+
+class Judging {
+ public:
+  Judging(const Program& program, const Faults& faults)
+      : faults_(faults), program_(program), timeline_(program, faults) {}
+  Verdict Run();
+
+ private:
+  // An earlier operation that conflicts with the one being judged, on one buffer.
+  struct Candidate {
+    size_t op = 0;
+    bool raw = false, waw = false, war = false;
+    bool allocation = false;  // the buffer's own pool allocation
+    bool whole = false;       // more than the host's reading of a staged source
+    Nodes done;               // nodes that must come before the second operation's start
+  };
+  // A use that was not covered at the free of its buffer.
+  struct Use {
+    size_t op = 0;
+    Nodes done;
+  };
+  struct Pending {
+    TenantId tenant = 0;
+    size_t freed = 0;
+    std::vector<Use> uses;  // latest first
+    std::vector<size_t> open_hazards;  // reported, and not yet known whether struck
+  };
+
+  // pairs.cc
+  void JudgePairs(size_t b);
+  std::map<TenantId, std::vector<Candidate>> Candidates(size_t b);
+  void AddConflicts(size_t a, size_t b, std::map<TenantId, std::vector<Candidate>>* found);
+  void AddPoolAllocations(size_t b, std::map<TenantId, std::vector<Candidate>>* found);
+  void JudgeCandidates(size_t b, TenantId tenant, std::vector<Candidate> candidates);
+  bool SettledByLifetime(size_t a, size_t b, TenantId tenant) const;
+  bool OverBeforeReuse(size_t a, size_t b, TenantId tenant) const;
+  using UseTable = std::map<TenantId, std::set<size_t>>;
+  bool EarlierTenantsUse(const UseTable& table, size_t a, size_t b, TenantId newest) const;
+  std::string PairCode(const Candidate& candidate, size_t b) const;
+  bool IsFill(size_t i) const { return (timeline_.op(i).flags & kFill) != 0; }
+  bool IsHostSide(size_t i) const;
+  void JudgeUseAfterFree(size_t b);
+
+  // lifetimes.cc
+  void JudgeFree(size_t f);
+  std::vector<Use> UsesOf(TenantId tenant, size_t before) const;
+  Nodes FreeTargets(const Tenant& tenant, bool with_recorded, bool incidental);
+  Nodes RecordedTails(const Tenant& tenant) const;
+  Nodes SeenByAnyHost(const Tenant& tenant, bool incidental) const;
+  void RemarkRedundantRecords(TenantId id, const std::vector<Use>& uses);
+  void SettleAtAllocation(size_t j);
+  bool CouldServe(const Tenant& freed, const Tenant& next) const;
+  void Settle(Pending* pending, std::optional<size_t> allocation);
+  void ReportUses(Pending* pending, std::optional<size_t> allocation);
+  void MarkStruck(Pending* pending, size_t allocation);
+  Nodes OwnerAt(const Tenant& tenant, size_t allocation) const;
+
+  // remarks.cc
+  void RemarkAllocUnordered(size_t b);
+  void RemarkWait(size_t i);
+  void RemarkCalls();
+  bool WorkCovered(const NodeSet& needed, const NodeSet& known, size_t before) const;
+
+  NodeSet Before(const Nodes& targets, StorageId storage, bool incidental);
+  Nodes DoneNodes(size_t i, bool staged_only) const;
+  void AssumeEdge(size_t a, size_t at, Node to, StorageId storage);
+  void AddHazard(std::string code, TenantId tenant, size_t first, size_t second, bool absorbed);
+  void AddRemark(std::string code, std::string subject, size_t op, std::string alias = "");
+  void Note(const std::string& rule) { ++verdict_.exercised[rule]; }
+  const Tenant& tenant(TenantId id) const { return timeline_.storage().tenants()[id]; }
+
+  const Faults& faults_;
+  const Program& program_;
+  Timeline timeline_;
+  Verdict verdict_;
+  std::vector<Pending> pending_;
+  std::set<TenantId> used_;  // had their first use
+  UseTable lifetime_uses_;  // uses that a lifetime verdict took
+  UseTable over_uses_;      // uses that are over for whoever gets the storage (rules 18 and 19)
+};
+
+}  // namespace ss::reference

@@ -1,0 +1,103 @@
+#include "tests/reference/lanes.h"
+
+namespace ss::reference {
+namespace {
+
+bool Blocking(StreamType type) {
+  return type == StreamType::kBlocking || type == StreamType::kPerThread;
+}
+
+uint64_t DeviceOf(uint64_t context) { return context & 0xffff; }
+uint64_t RankOf(uint64_t context) { return context >> 32; }
+
+// Rule 4: the legacy default stream and the blocking streams of one context order each other.
+bool ImplicitlyOrdered(const Lane& a, const Lane& b) {
+  if (a.host_thread || b.host_thread || a.context != b.context) return false;
+  return (a.type == StreamType::kLegacy && Blocking(b.type)) ||
+         (b.type == StreamType::kLegacy && Blocking(a.type));
+}
+
+}  // namespace
+
+void LaneTable::DeclareStream(const Op& op, const std::string& name) {
+  declared_[op.stream] = {static_cast<StreamType>(op.aux), op.value, name};
+}
+
+void LaneTable::DeclareHost(HostId host, const std::string& name) { host_names_[host] = name; }
+
+void LaneTable::DestroyStream(StreamId stream, size_t at) {
+  for (Lane& lane : lanes_) {
+    if (!lane.host_thread && lane.stream == stream) lane.destroyed = at;
+  }
+}
+
+std::string LaneTable::LaneName(const Declared& declared, HostId host) const {
+  if (declared.type != StreamType::kPerThread) return declared.name;
+  auto named = host_names_.find(host);
+  if (named == host_names_.end() || named->second == "main") return declared.name;
+  return declared.name + "@" + named->second;
+}
+
+LaneId LaneTable::StreamLane(StreamId stream, HostId host) {
+  const Declared& declared = declared_[stream];
+  const HostId key_host = declared.type == StreamType::kPerThread ? host : HostId{0};
+  auto [it, fresh] =
+      stream_lanes_.try_emplace({stream, key_host}, static_cast<LaneId>(lanes_.size()));
+  if (fresh) {
+    Lane lane;
+    lane.stream = stream;
+    lane.host = key_host;
+    lane.type = declared.type;
+    lane.context = declared.context;
+    lane.name = LaneName(declared, key_host);
+    lanes_.push_back(lane);
+  }
+  return it->second;
+}
+
+LaneId LaneTable::HostLane(HostId host) {
+  auto [it, fresh] = host_lanes_.try_emplace(host, static_cast<LaneId>(lanes_.size()));
+  if (fresh) {
+    Lane lane;
+    lane.host_thread = true;
+    lane.host = host;
+    auto named = host_names_.find(host);
+    lane.name = named == host_names_.end() ? "main" : named->second;
+    lanes_.push_back(lane);
+  }
+  return it->second;
+}
+
+Nodes LaneTable::Tail(LaneId lane, size_t at) const {
+  const auto& chain = lanes_[lane].chain;
+  for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
+    if (it->op < at) return {it->node};
+  }
+  return {};
+}
+
+void LaneTable::AddImplicit(const Lane& lane, size_t at, Nodes* nodes) const {
+  for (LaneId other = 0; other < lanes_.size(); ++other) {
+    if (!ImplicitlyOrdered(lane, lanes_[other]) || lanes_[other].destroyed < at) continue;
+    for (Node node : Tail(other, at)) nodes->push_back(node);
+  }
+}
+
+Nodes LaneTable::Frontier(LaneId lane, size_t at) const {
+  Nodes nodes = Tail(lane, at);
+  AddImplicit(lanes_[lane], at, &nodes);
+  return nodes;
+}
+
+Nodes LaneTable::DeviceTails(uint64_t device, uint64_t rank, size_t at) const {
+  Nodes nodes;
+  for (LaneId lane = 0; lane < lanes_.size(); ++lane) {
+    const Lane& stream = lanes_[lane];
+    if (stream.host_thread || DeviceOf(stream.context) != device || RankOf(stream.context) != rank)
+      continue;
+    for (Node node : Tail(lane, at)) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+}  // namespace ss::reference

@@ -1,0 +1,165 @@
+// Storage going back to its allocator: rules 16 to 19.
+#include <algorithm>
+
+#include "tests/reference/judge.h"
+
+namespace ss::reference {
+
+std::vector<Judging::Use> Judging::UsesOf(TenantId id, size_t before) const {
+  std::vector<Use> uses;
+  for (size_t u = before; u-- > 0;) {
+    bool used = false, staged_only = true;
+    for (const Piece& piece : timeline_.nodes(u).pieces) {
+      if (piece.tenant != id) continue;
+      used = true;
+      staged_only &= piece.staged_source;
+    }
+    if (used) uses.push_back({u, DoneNodes(u, staged_only)});
+  }
+  return uses;
+}
+
+Nodes Judging::RecordedTails(const Tenant& freed) const {
+  Nodes tails;
+  if (faults_.Off("record_stream")) return tails;
+  for (LaneId lane : freed.recorded) {
+    for (Node node : timeline_.lanes().Tail(lane, freed.freed)) tails.push_back(node);
+  }
+  return tails;
+}
+
+// The default mode trusts what any host thread saw complete before the free.
+Nodes Judging::SeenByAnyHost(const Tenant& freed, bool incidental) const {
+  Nodes seen;
+  if (program_.strict || faults_.Off("seen")) return seen;
+  for (const Acquisition& acquired : timeline_.acquisitions()) {
+    if (acquired.op < freed.freed && (incidental || !acquired.incidental)) {
+      seen.push_back(acquired.node);
+    }
+  }
+  return seen;
+}
+
+// What covers a use at the free: the freeing thread, the owner's frontier, the work queued on recorded
+// streams (rule 18), what any host thread saw complete.
+Nodes Judging::FreeTargets(const Tenant& freed, bool with_recorded, bool incidental) {
+  const size_t f = freed.freed;
+  Nodes targets = {timeline_.nodes(f).call, freed.free_marker};
+  auto add = [&](const Nodes& nodes) { targets.insert(targets.end(), nodes.begin(), nodes.end()); };
+  if (freed.owner != kNoLane && !faults_.Off("owner_frontier")) {
+    add(timeline_.lanes().Frontier(freed.owner, f));
+  }
+  if (with_recorded) add(RecordedTails(freed));
+  add(SeenByAnyHost(freed, incidental));
+  if (incidental) targets.push_back(timeline_.nodes(f).ret);
+  return targets;
+}
+
+void Judging::JudgeFree(size_t f) {
+  const TenantId id = timeline_.storage().IdOf(timeline_.op(f).object);
+  if (id == ~TenantId{0} || tenant(id).exit_free) return;
+  std::vector<Use> uses = UsesOf(id, f);
+  RemarkRedundantRecords(id, uses);
+  const NodeSet real = Before(FreeTargets(tenant(id), true, false), 0, false);
+  Nodes over = RecordedTails(tenant(id));
+  for (Node node : SeenByAnyHost(tenant(id), false)) over.push_back(node);
+  const NodeSet over_by_then = Before(over, 0, false);
+  Pending pending;
+  pending.tenant = id;
+  pending.freed = f;
+  for (const Use& use : uses) {
+    if (!real.HasAll(use.done)) pending.uses.push_back(use);
+    if (over_by_then.HasAll(use.done)) over_uses_[id].insert(use.op);
+  }
+  if (pending.uses.empty()) return;
+  Note("lifetime");
+  pending_.push_back(pending);
+  // Only a caching allocator lets the owner catch up before it allocates again.
+  if (tenant(id).owner == kNoLane) Settle(&pending_.back(), std::nullopt);
+}
+
+// Needed iff its queued work covers a use that nothing else covers.
+void Judging::RemarkRedundantRecords(TenantId id, const std::vector<Use>& uses) {
+  if (tenant(id).recorded.empty()) return;
+  const NodeSet otherwise = Before(FreeTargets(tenant(id), false, false), 0, false);
+  for (LaneId lane : tenant(id).recorded) {
+    const NodeSet covered = Before(timeline_.lanes().Tail(lane, tenant(id).freed), 0, false);
+    const bool needed = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+      return !otherwise.HasAll(use.done) && covered.HasAll(use.done);
+    });
+    if (!needed) AddRemark("redundant-record-stream", tenant(id).name, tenant(id).freed);
+  }
+}
+
+// The same owner stream and pool, and not larger than what was freed; or the storage itself.
+bool Judging::CouldServe(const Tenant& freed, const Tenant& next) const {
+  if (freed.begin < next.end && next.begin < freed.end) return true;
+  return next.owner == freed.owner && next.pool == freed.pool &&
+         next.end - next.begin <= freed.end - freed.begin;
+}
+
+Nodes Judging::OwnerAt(const Tenant& freed, size_t allocation) const {
+  Nodes targets = timeline_.lanes().Frontier(freed.owner, allocation);
+  targets.push_back(timeline_.nodes(allocation).call);
+  return targets;
+}
+
+void Judging::SettleAtAllocation(size_t j) {
+  const Tenant& next = tenant(timeline_.storage().IdOf(timeline_.op(j).object));
+  for (Pending& pending : pending_) {
+    const Tenant& freed = tenant(pending.tenant);
+    if (pending.freed > j || !CouldServe(freed, next)) continue;
+    if (freed.owner != kNoLane && !pending.uses.empty()) Settle(&pending, j);
+    if (freed.begin < next.end && next.begin < freed.end) MarkStruck(&pending, j);
+  }
+}
+
+// Withdraws what the owner or the allocating thread covers by now, reports the rest.
+void Judging::Settle(Pending* pending, std::optional<size_t> allocation) {
+  const Tenant& freed = tenant(pending->tenant);
+  if (allocation && !faults_.Off("withdrawal")) {
+    const NodeSet known = Before(OwnerAt(freed, *allocation), 0, false);
+    auto covered = [&](const Use& use) { return known.HasAll(use.done); };
+    const size_t before = pending->uses.size();
+    std::erase_if(pending->uses, covered);
+    if (pending->uses.size() < before) Note("withdrawn");
+  }
+  ReportUses(pending, allocation);
+  pending->uses.clear();
+}
+
+void Judging::ReportUses(Pending* pending, std::optional<size_t> allocation) {
+  const TenantId id = pending->tenant;
+  const StorageId storage = tenant(id).storage;
+  const Nodes at_free = FreeTargets(tenant(id), true, false);
+  Nodes incidental = FreeTargets(tenant(id), true, true);
+  if (allocation) {
+    for (Node node : OwnerAt(tenant(id), *allocation)) incidental.push_back(node);
+  }
+  for (const Use& use : pending->uses) {
+    lifetime_uses_[id].insert(use.op);
+    if (Before(at_free, storage, false).HasAll(use.done)) {
+      AddHazard("lifetime", id, use.op, pending->freed, true);
+    } else if (Before(incidental, storage, true).HasAll(use.done)) {
+      AddRemark("implicit-sync", tenant(id).name, pending->freed);
+    } else {
+      pending->open_hazards.push_back(verdict_.hazards.size());
+      AddHazard("lifetime", id, use.op, pending->freed, false);
+      AssumeEdge(use.op, pending->freed, tenant(id).free_marker, storage);
+    }
+  }
+}
+
+void Judging::MarkStruck(Pending* pending, size_t allocation) {
+  const Tenant& freed = tenant(pending->tenant);
+  Nodes targets = {timeline_.nodes(allocation).call};
+  if (freed.owner != kNoLane) targets = OwnerAt(freed, allocation);
+  const NodeSet known = Before(targets, 0, false);
+  for (size_t index : pending->open_hazards) {
+    Hazard& hazard = verdict_.hazards[index];
+    if (!known.Has(timeline_.nodes(hazard.first).done)) hazard.struck = true;
+  }
+  pending->open_hazards.clear();
+}
+
+}  // namespace ss::reference

@@ -1,0 +1,133 @@
+// Races: every pair of conflicting accesses, in program order.
+#include <algorithm>
+
+#include "tests/reference/judge.h"
+
+namespace ss::reference {
+namespace {
+
+bool Writes(uint8_t mode) { return (mode & (kWrite | kAtomic)) != 0; }
+bool OnlyAtomic(uint8_t mode) { return mode == kAtomic; }
+
+}  // namespace
+
+bool Judging::IsHostSide(size_t i) const {
+  const OpKind kind = timeline_.op(i).kind;
+  return kind == OpKind::kHostAccess || kind == OpKind::kHostFn;
+}
+
+std::string Judging::PairCode(const Candidate& candidate, size_t b) const {
+  if (candidate.allocation) return "lifetime";
+  if (IsFill(candidate.op) || IsFill(b)) return "fill-race";
+  if (IsHostSide(candidate.op) || IsHostSide(b)) return "host-race";
+  return candidate.raw ? "race-raw" : candidate.waw ? "race-waw" : "race-war";
+}
+
+void Judging::AddConflicts(size_t a, size_t b,
+                           std::map<TenantId, std::vector<Candidate>>* found) {
+  std::map<TenantId, Candidate> mine;
+  for (const Piece& y : timeline_.nodes(b).pieces) {
+    for (const Piece& x : timeline_.nodes(a).pieces) {
+      if (x.end <= y.begin || y.end <= x.begin) continue;
+      if (OnlyAtomic(x.mode) && OnlyAtomic(y.mode)) continue;
+      if (!Writes(x.mode) && !Writes(y.mode)) continue;
+      Candidate& candidate = mine[y.tenant];
+      candidate.op = a;
+      candidate.raw |= Writes(x.mode) && (y.mode & kRead) != 0;
+      candidate.waw |= Writes(x.mode) && Writes(y.mode);
+      candidate.war |= (x.mode & kRead) != 0 && Writes(y.mode);
+      candidate.whole |= !x.staged_source;
+      candidate.done = DoneNodes(a, !candidate.whole);
+    }
+  }
+  for (auto& [id, candidate] : mine) (*found)[id].push_back(candidate);
+}
+
+// Rule 17: a use must come after the allocation in the pool's stream order.
+void Judging::AddPoolAllocations(size_t b, std::map<TenantId, std::vector<Candidate>>* found) {
+  for (const Piece& piece : timeline_.nodes(b).pieces) {
+    const Tenant& used = tenant(piece.tenant);
+    if (timeline_.op(used.allocated).kind != OpKind::kAllocAsync) continue;
+    auto& candidates = (*found)[piece.tenant];
+    if (std::any_of(candidates.begin(), candidates.end(),
+                    [](const Candidate& c) { return c.allocation; })) {
+      continue;
+    }
+    Candidate candidate;
+    candidate.op = used.allocated;
+    candidate.allocation = true;
+    candidate.done = DoneNodes(used.allocated, false);
+    candidates.push_back(candidate);
+  }
+}
+
+// By buffer, latest first.
+std::map<TenantId, std::vector<Judging::Candidate>> Judging::Candidates(size_t b) {
+  std::map<TenantId, std::vector<Candidate>> found;
+  for (size_t a = b; a-- > 0;) AddConflicts(a, b, &found);
+  if (!faults_.Off("pool_alloc")) AddPoolAllocations(b, &found);
+  for (auto& [id, candidates] : found) {
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate& x, const Candidate& y) { return x.op > y.op; });
+  }
+  return found;
+}
+
+// Is `a` one of the uses that the table holds for an earlier tenant of the storage?
+bool Judging::EarlierTenantsUse(const UseTable& table, size_t a, size_t b, TenantId newest) const {
+  for (const Piece& piece : timeline_.nodes(a).pieces) {
+    const Tenant& older = tenant(piece.tenant);
+    auto uses = table.find(piece.tenant);
+    if (uses == table.end() || piece.tenant == newest || uses->second.count(a) == 0) continue;
+    if (older.storage == tenant(newest).storage && older.freed < b) return true;
+  }
+  return false;
+}
+
+// The allocator handed the storage out after it saw these uses complete: nobody can meet them.
+bool Judging::OverBeforeReuse(size_t a, size_t b, TenantId newest) const {
+  if (a < tenant(newest).allocated && tenant(newest).memory == MemoryKind::kPool) return true;
+  return EarlierTenantsUse(over_uses_, a, b, newest);
+}
+
+bool Judging::SettledByLifetime(size_t a, size_t b, TenantId newest) const {
+  return EarlierTenantsUse(lifetime_uses_, a, b, newest);
+}
+
+void Judging::JudgeCandidates(size_t b, TenantId id, std::vector<Candidate> candidates) {
+  const StorageId storage = tenant(id).storage;
+  const Nodes start = {timeline_.nodes(b).start};
+  const NodeSet real = Before(start, 0, false);
+  NodeSet settled = Before(start, storage, false);
+  for (const Candidate& candidate : candidates) {
+    if (real.HasAll(candidate.done) || OverBeforeReuse(candidate.op, b, id)) continue;
+    const std::string code = PairCode(candidate, b);
+    const size_t first = candidate.allocation ? b : candidate.op;
+    const size_t second = candidate.allocation ? candidate.op : b;
+    if (settled.HasAll(candidate.done) || SettledByLifetime(candidate.op, b, id)) {
+      AddHazard(code, id, first, second, true);
+    } else if (Before(start, storage, true).HasAll(candidate.done)) {
+      AddRemark("implicit-sync", tenant(id).name, b);
+    } else {
+      AddHazard(code, id, first, second, false);
+      AssumeEdge(candidate.op, b, start[0], storage);
+      settled = Before(start, storage, false);
+    }
+  }
+}
+
+void Judging::JudgePairs(size_t b) {
+  for (auto& [id, candidates] : Candidates(b)) JudgeCandidates(b, id, candidates);
+}
+
+void Judging::JudgeUseAfterFree(size_t b) {
+  std::set<TenantId> seen;
+  for (const Piece& piece : timeline_.nodes(b).pieces) {
+    const Tenant& used = tenant(piece.tenant);
+    if (used.freed > b || used.exit_free || !seen.insert(piece.tenant).second) continue;
+    AddHazard("lifetime", piece.tenant, b, used.freed, false);
+    Note("use_after_free");
+  }
+}
+
+}  // namespace ss::reference

@@ -1,0 +1,58 @@
+// Advice: what is right but not needed, or not what its author thinks.
+#include "tests/reference/judge.h"
+
+namespace ss::reference {
+
+// Is every piece of work (kernels, copies, CPU accesses; not records and waits) that is before
+// `needed` also before `known`?
+bool Judging::WorkCovered(const NodeSet& needed, const NodeSet& known, size_t before) const {
+  for (size_t i = 0; i < before; ++i) {
+    const OpNodes& nodes = timeline_.nodes(i);
+    if (nodes.work && needed.Has(nodes.done) && !known.Has(nodes.done)) return false;
+  }
+  return true;
+}
+
+// The mirror of rule 19: the first use does not wait for the owner's work at the allocation.
+void Judging::RemarkAllocUnordered(size_t b) {
+  for (const Piece& piece : timeline_.nodes(b).pieces) {
+    const Tenant& used = tenant(piece.tenant);
+    if (used.owner == kNoLane || !used_.insert(piece.tenant).second) continue;
+    if (used.owner == timeline_.nodes(b).lane || !used.fresh) continue;
+    const NodeSet owner =
+        Before(timeline_.lanes().Tail(used.owner, used.allocated), 0, false);
+    const NodeSet known = Before({timeline_.nodes(b).start}, 0, false);
+    if (!WorkCovered(owner, known, used.allocated)) AddRemark("alloc-unordered", used.name, b);
+  }
+}
+
+// A wait is redundant iff its stream and its caller knew already of all work before the record.
+void Judging::RemarkWait(size_t i) {
+  const OpNodes& wait = timeline_.nodes(i);
+  if (!wait.joined_wait) return;
+  Nodes without = timeline_.lanes().Frontier(wait.lane, i);
+  without.push_back(wait.call);
+  const NodeSet needed = Before({wait.record}, 0, false);
+  if (!WorkCovered(needed, Before(without, 0, false), i)) return;
+  const Op& op = timeline_.op(i);
+  const std::string stream = timeline_.lanes()[wait.lane].name;
+  std::string subject = op.object < program_.event_names.size() ? program_.event_names[op.object] : "";
+  for (const Lane& lane : timeline_.lanes().all()) {
+    if (op.aux != 0 && !lane.host_thread && lane.stream == op.aux) subject = lane.name;
+  }
+  AddRemark("redundant-wait", subject, i, stream);
+}
+
+void Judging::RemarkCalls() {
+  for (size_t i : timeline_.unrecorded()) {
+    const Op& op = timeline_.op(i);
+    std::string event;
+    if (op.object < program_.event_names.size()) event = program_.event_names[op.object];
+    AddRemark("wait-unrecorded", event, i);
+  }
+  for (const auto& [i, id] : timeline_.owner_records()) {
+    AddRemark("record-stream-noop", tenant(id).name, i);
+  }
+}
+
+}  // namespace ss::reference

@@ -1,0 +1,65 @@
+#include "tests/reference/timeline.h"
+
+namespace ss::reference {
+
+Timeline::Timeline(const Program& program, const Faults& faults)
+    : program_(program), faults_(faults), nodes_(program.ops.size()) {
+  for (size_t i = 0; i < program.ops.size(); ++i) AddOp(i);
+}
+
+void Timeline::AddOp(size_t i) {
+  if (op(i).kind == OpKind::kHostBegin) {
+    lanes_.DeclareHost(op(i).host, program_.strings.Get(op(i).name));
+    return;
+  }
+  const LaneId host = lanes_.HostLane(op(i).host);
+  nodes_[i].call = graph_.Add();
+  nodes_[i].ret = graph_.Add();
+  graph_.Connect(nodes_[i].call, nodes_[i].ret);
+  for (Node before : lanes_.Tail(host, i)) graph_.Connect(before, nodes_[i].call);
+  TakeHandover(i);
+  Dispatch(i);
+  lanes_.Append(host, i, nodes_[i].ret);
+}
+
+void Timeline::Dispatch(size_t i) {
+  switch (op(i).kind) {
+    case OpKind::kStreamCreate:
+      return lanes_.DeclareStream(op(i), program_.strings.Get(op(i).name));
+    case OpKind::kStreamDestroy:
+      return lanes_.DestroyStream(op(i).stream, i);
+    case OpKind::kKernel:
+    case OpKind::kHostFn:
+      return Enqueue(i, true);
+    case OpKind::kCopy:
+      return Copy(i);
+    case OpKind::kMemset:
+      return Memset(i);
+    case OpKind::kEventRecord:
+      return Record(i);
+    case OpKind::kStreamWaitEvent:
+      return Wait(i);
+    case OpKind::kStreamSync:
+    case OpKind::kEventSync:
+    case OpKind::kDeviceSync:
+    case OpKind::kStreamQuery:
+    case OpKind::kEventQuery:
+      return HostSync(i);
+    case OpKind::kHandoff:
+      return Handoff(i);
+    case OpKind::kHostAccess:
+      return HostAccess(i);
+    case OpKind::kAlloc:
+    case OpKind::kAllocAsync:
+      return Allocate(i);
+    case OpKind::kFree:
+    case OpKind::kFreeAsync:
+      return Free(i);
+    case OpKind::kRecordStream:
+      return RecordStream(i);
+    default:
+      return;
+  }
+}
+
+}  // namespace ss::reference

@@ -1,0 +1,105 @@
+// The happens-before graph of a program: one pass over its operations adds nodes and edges, one
+// function a rule, and keeps what the judges ask about afterwards.
+//
+//   host thread:  ... ret(i-1) --> call(i) --> ret(i) --> call(i+1) ...
+//   stream:       ... done(i-1) --> start(i) --> done(i) --> start(i+1) ...     call(i) --> start(i)
+//
+// a happens before b iff done(a) reaches start(b).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/program/op.h"
+#include "tests/reference/graph.h"
+#include "tests/reference/lanes.h"
+#include "tests/reference/storage.h"
+
+namespace ss::reference {
+
+// Planted faults, so that a test can ask whether the random programs would notice them.
+struct Faults {
+  std::set<std::string> off;
+  bool Off(const std::string& rule) const { return !off.empty() && off.count(rule) != 0; }
+};
+
+struct OpNodes {
+  Node call = 0, ret = 0;
+  Node start = 0, done = 0;  // enqueued operations and CPU accesses
+  Node source_done = 0;      // copies staged from pageable memory: the host buffer was read
+  LaneId lane = kNoLane;     // where it runs; kNoLane for calls that run nothing
+  bool work = false;         // something that takes effect on memory, not an order alone
+  bool joined_wait = false;  // a wait that found a record
+  Node record = 0;           // joined_wait: the record's node
+  std::vector<Piece> pieces;
+};
+
+// A host thread came to know that `node` is over (rules 6, 9, 16).
+struct Acquisition {
+  size_t op = 0;
+  Node node = 0;
+  bool incidental = false;
+};
+
+class Timeline {
+ public:
+  Timeline(const Program& program, const Faults& faults);
+
+  const Program& program() const { return program_; }
+  const Op& op(size_t i) const { return program_.ops[i]; }
+  const OpNodes& nodes(size_t i) const { return nodes_[i]; }
+  const LaneTable& lanes() const { return lanes_; }
+  const Storage& storage() const { return storage_; }
+  const std::vector<Acquisition>& acquisitions() const { return acquisitions_; }
+  const std::vector<size_t>& unrecorded() const { return unrecorded_; }
+  const std::vector<std::pair<size_t, TenantId>>& owner_records() const { return owner_records_; }
+  Graph& graph() { return graph_; }
+  // How often each rule made a difference to the graph: what a random program exercised.
+  const std::map<std::string, int>& exercised() const { return exercised_; }
+  LaneId host_lane(size_t i) { return lanes_.HostLane(op(i).host); }
+
+ private:
+  void AddOp(size_t i);
+  void Dispatch(size_t i);
+  // timeline_host.cc
+  void TakeHandover(size_t i);
+  std::vector<uint64_t> UsedObjects(size_t i);
+  void HostSync(size_t i);
+  void HostAcquires(size_t i, Node node, bool incidental);
+  void Handoff(size_t i);
+  void HostAccess(size_t i);
+  // timeline_stream.cc
+  void Enqueue(size_t i, bool work);
+  void CutAccesses(size_t i);
+  void Record(size_t i);
+  void Wait(size_t i);
+  // timeline_copy.cc
+  void Copy(size_t i);
+  void Memset(size_t i);
+  // timeline_memory.cc
+  void Allocate(size_t i);
+  void Free(size_t i);
+  void RecordStream(size_t i);
+
+  void Note(const std::string& rule) { ++exercised_[rule]; }
+  LaneId StreamLane(size_t i) { return lanes_.StreamLane(op(i).stream, op(i).host); }
+
+  const Program& program_;
+  const Faults& faults_;
+  Graph graph_;
+  LaneTable lanes_;
+  Storage storage_;
+  std::vector<OpNodes> nodes_;
+  std::map<uint32_t, size_t> last_record_;             // event -> position of its latest record
+  std::map<uint64_t, std::set<HostId>> users_;         // stream, event or buffer -> host threads
+  std::vector<Acquisition> acquisitions_;
+  std::vector<size_t> unrecorded_;
+  std::vector<std::pair<size_t, TenantId>> owner_records_;
+  std::map<std::string, int> exercised_;
+};
+
+}  // namespace ss::reference
