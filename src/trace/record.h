@@ -27,9 +27,11 @@ constexpr uint32_t kMinor = 0;
 #undef FIELD
 #undef END_RECORD
 
-// A record of an id that this reader does not know: kept so that it can be counted.
+// A record of an id that this reader does not know: kept so that it can be counted, and dumped with the
+// help of the schema in the trace's header.
 struct Unknown {
   uint32_t id = 0;
+  std::string fields;  // as on the wire
 };
 
 using Body = std::variant<
@@ -48,6 +50,7 @@ struct Record {
   uint64_t seq_before = 0;
   uint64_t seq_after = 0;
   Body body;
+  std::string extra;  // fields that a newer minor version put behind those of this table, as on the wire
 };
 
 }  // namespace ss::trace

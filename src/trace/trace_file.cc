@@ -1,0 +1,175 @@
+#include "src/trace/trace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace ss::trace {
+namespace {
+
+// A write beyond RLIMIT_FSIZE raises SIGXFSZ in this thread, which would end the process. Ignoring the
+// signal was rejected: the disposition would be inherited by the program that is started.
+class NoSizeSignal {
+ public:
+  NoSizeSignal() {
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~NoSizeSignal() {
+    if (sigismember(&before_, SIGXFSZ)) return;
+    int error = errno;
+    timespec no_wait{};
+    sigtimedwait(&signal_, nullptr, &no_wait);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+
+ private:
+  sigset_t signal_, before_;
+};
+
+const char* Remedy(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "free space there, write elsewhere with -o, or bound the trace with max_trace_mb";
+    case EFBIG:
+      return "raise `ulimit -f`, or bound the trace with max_trace_mb";
+    case ENOENT:
+      return "create the folder first";
+    case EACCES:
+    case EROFS:
+      return "choose a place that can be written with -o";
+    default:
+      return "";
+  }
+}
+
+tl::unexpected<Error> SystemFailure(const std::string& path, const char* what, int error) {
+  return Fail(path, fmt::format("cannot {}: {}", what, strerror(error)), Remedy(error));
+}
+
+bool WriteAll(int fd, std::string_view bytes, uint64_t offset) {
+  while (!bytes.empty()) {
+    ssize_t written = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written == 0) errno = ENOSPC;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+    offset += static_cast<uint64_t>(written);
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<TraceFile> TraceFile::Create(const std::string& path) {
+  int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return SystemFailure(path, "create the trace", errno);
+  return TraceFile(fd, path, false, 0);
+}
+
+Result<TraceFile> TraceFile::InMemory() {
+  int fd = memfd_create("streamsan-trace", MFD_CLOEXEC);
+  if (fd < 0) return SystemFailure("memory", "create the trace", errno);
+  return TraceFile(fd, "memory", true, 0);
+}
+
+Result<TraceFile> TraceFile::OpenForReading(const std::string& path) {
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return SystemFailure(path, "open the trace", errno);
+  struct stat status;
+  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+    return TraceFile(fd, path, false, static_cast<uint64_t>(status.st_size));
+  }
+  close(fd);
+  return Fail(path, "not a regular file", "name a trace; a folder's traces are its *.sst files");
+}
+
+Result<TraceFile> TraceFile::Copy(std::string_view bytes, const std::string& name) {
+  auto file = InMemory();
+  if (!file) return file;
+  if (auto done = file->Append(bytes); !done) return tl::unexpected(done.error());
+  file->path_ = name;
+  return file;
+}
+
+TraceFile::TraceFile(TraceFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      in_memory_(other.in_memory_),
+      size_(other.size_) {}
+
+TraceFile& TraceFile::operator=(TraceFile&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(path_, other.path_);
+  std::swap(in_memory_, other.in_memory_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+TraceFile::~TraceFile() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Result<void> TraceFile::Append(std::string_view bytes) {
+  NoSizeSignal guard;
+  if (WriteAll(fd_, bytes, size_)) {
+    size_ += bytes.size();
+    return {};
+  }
+  int error = errno;
+  if (ftruncate(fd_, static_cast<off_t>(size_)) != 0) {
+    // A device: there is nothing to cut.
+  }
+  return SystemFailure(path_, "write the trace", error);
+}
+
+Result<std::string> TraceFile::ReadAt(uint64_t offset, size_t bytes) const {
+  std::string out(bytes, '\0');
+  size_t got = 0;
+  while (got < bytes) {
+    ssize_t n = pread(fd_, out.data() + got, bytes - got, static_cast<off_t>(offset + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return SystemFailure(path_, "read the trace", errno);
+    if (n == 0) break;
+    got += static_cast<size_t>(n);
+  }
+  out.resize(got);
+  return out;
+}
+
+Result<TraceFile> TraceFile::Sibling() const {
+  return in_memory_ ? InMemory() : Create(path_ + ".compacting");
+}
+
+Result<void> TraceFile::ReplaceBy(TraceFile other) {
+  if (!in_memory_ && rename(other.path_.c_str(), path_.c_str()) != 0) {
+    return SystemFailure(path_, "replace the trace", errno);
+  }
+  other.path_ = path_;
+  *this = std::move(other);
+  return {};
+}
+
+void TraceFile::RemoveFromDisk() {
+  if (!in_memory_) unlink(path_.c_str());
+}
+
+Result<TraceFile> TraceFile::Share() const {
+  int fd = fcntl(fd_, F_DUPFD_CLOEXEC, 3);
+  if (fd < 0) return SystemFailure(path_, "open the trace", errno);
+  return TraceFile(fd, path_, true, size_);
+}
+
+}  // namespace ss::trace
