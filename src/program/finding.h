@@ -40,6 +40,9 @@ struct BufferRef {
   uint64_t bytes = 0;
   uint64_t begin = 0, end = 0;  // the bytes in conflict, relative to the buffer
   std::string owner;            // owner lane, "" = none
+  MemoryKind memory{};
+  StreamId owner_stream = 0;
+  HostId owner_host = 0;        // whose stream, where that is a per-thread one
   StackId alloc_stack = 0;
   uint32_t alloc_line = 0;
 };

@@ -1,0 +1,73 @@
+// Advice: what is no hazard, and worth knowing: wait-unrecorded, redundant-wait, record-stream-noop,
+// redundant-record-stream, implicit-sync, alloc-unordered.
+
+#include "src/detect/checker.h"
+#include "src/model/rules.h"
+
+namespace ss {
+
+void Checker::Advise(const char* code, const std::string& subject, std::vector<std::string> aliases,
+                     std::string text, const Op& op, size_t index) {
+  std::string key = std::string(code) + '\0' + subject + '\0' + std::to_string(SiteHash(op));
+  auto [found, fresh] = advice_by_key_.emplace(key, advice_.size());
+  if (!fresh) {
+    ++advice_[found->second].count;
+    return;
+  }
+  Advice& advice = advice_.emplace_back();
+  advice.code = code;
+  advice.subject = subject;
+  advice.aliases = std::move(aliases);
+  advice.text = std::move(text);
+  advice.site = MakeSite(op, index);
+}
+
+void Checker::AdviseOnWait(const Op& op, size_t index) {
+  std::string event = EventName(op.object);
+  if (order_.last_wait_unrecorded() && RuleOn(Rule::kUnrecordedWait)) {
+    Advise("wait-unrecorded", event, {}, "the event was never recorded: this orders nothing", op, index);
+    return;
+  }
+  if (op.kind != OpKind::kStreamWaitEvent || !order_.last_wait_redundant()) return;
+  const Event* record = order_.FindEvent(op.object);
+  std::string producer = record == nullptr ? "" : StreamName(record->producer, op.host);
+  std::string waiter = StreamName(op.stream, op.host);
+  bool named = op.aux == 0 && !event.empty();
+  Advise("redundant-wait", named ? event : producer, {event, producer, waiter},
+         waiter + " already comes after everything that this wait covers", op, index);
+}
+
+void Checker::AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t index, const char* what) {
+  if (tenant.is_private) return;
+  Advise("implicit-sync", BufferName(tenant), {},
+         std::string(what) + " only through a synchronisation that CUDA does not promise", op, index);
+}
+
+// A recorded stream is needed iff without it some use is not covered. In a recorded program a stream
+// whose use of the block was not seen is left alone: its kernels may be unresolved.
+void Checker::AdviseRedundantRecords(Tenant& tenant, const Clock& owner, const Clock& known) {
+  for (size_t i = 0; i < tenant.recorded.size(); ++i) {
+    const auto& record = tenant.recorded[i];
+    Clock without = known;
+    without.Join(owner);
+    for (const auto& other : tenant.recorded) {
+      if (other.stream != record.stream) order_.AddFrontier(other.stream, other.host, &without);
+    }
+    const Stream* stream = order_.FindStream(record.stream, record.host);
+    bool seen = false, needed = false;
+    shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
+      auto look = [&](const Entry& entry) {
+        seen |= stream != nullptr && entry.lane == stream->lane;
+        needed |= without.Get(entry.lane) < entry.epoch;
+      };
+      if (cell.tenant != &tenant) return;
+      if (cell.write) look(cell.write);
+      cell.ForEachSince(look);
+    });
+    if (needed || (options_.recorded && !seen)) continue;
+    Advise("redundant-record-stream", BufferName(tenant), {},
+           StreamName(record.stream, record.host) + "'s uses are over without it", record.op, record.index);
+  }
+}
+
+}  // namespace ss

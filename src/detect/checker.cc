@@ -1,0 +1,220 @@
+#include "src/detect/checker.h"
+
+#include <algorithm>
+
+#include "src/model/rules.h"
+
+namespace ss {
+namespace {
+
+// Sweeping visits all live state, so it is worth it only after much has been fed.
+constexpr size_t kSweepEvery = size_t{1} << 18;
+
+Entry MakeEntry(const Op& op, size_t index, const Step& step, const Access& access) {
+  Entry entry;
+  bool writes = access.mode & (kWrite | kAtomic);
+  entry.epoch = op.kind == OpKind::kCopy && writes ? step.write_epoch : step.epoch;
+  entry.index = index;
+  entry.begin = access.begin;
+  entry.end = access.end;
+  entry.lane = step.lane;
+  entry.mode = access.mode;
+  bool host_fn = op.kind == OpKind::kHostFn && RuleOn(Rule::kHostFunctionCpu);
+  entry.cpu = op.kind == OpKind::kHostAccess || host_fn;
+  entry.fill = (op.flags & kFill) != 0;
+  entry.evidence = static_cast<uint8_t>(access.direction) | static_cast<uint8_t>(access.extent) << 4;
+  return entry;
+}
+
+bool Conflicts(uint8_t a, uint8_t b) {
+  bool plain_write = (a | b) & kWrite;
+  bool atomic_meets_plain = ((a & kAtomic) && (b & kRead)) || ((b & kAtomic) && (a & kRead));
+  return plain_write || atomic_meets_plain;
+}
+
+bool Ignored(const Op& op) {
+  if ((op.flags & kFill) && !RuleOn(Rule::kFillIsWrite)) return true;
+  return op.kind == OpKind::kHostAccess && !RuleOn(Rule::kHostAccessChecked);
+}
+
+}  // namespace
+
+Checker::Checker(const Program& program, const CheckOptions& options)
+    : program_(program), options_(options), order_(options.strict), next_sweep_(kSweepEvery) {}
+
+Checker::~Checker() = default;
+
+// --- one operation --------------------------------------------------------------------------------
+
+void Checker::CollectUsers(const Op& op, const Access* accesses) {
+  users_.clear();
+  if (order_.strict() || order_.host_count() < 2) return;
+  if (op.kind == OpKind::kFree || op.kind == OpKind::kFreeAsync || op.kind == OpKind::kRecordStream) {
+    if (Tenant* tenant = FindTenant(op.object)) users_.push_back(&tenant->users);
+    return;
+  }
+  if (op.kind == OpKind::kAlloc || op.kind == OpKind::kAllocAsync) return;
+  for (uint32_t i = 0; i < op.access_count; ++i) {
+    Cell* cell = shadow_.Find(accesses[i].begin);
+    if (cell != nullptr && cell->tenant != nullptr) users_.push_back(&cell->tenant->users);
+  }
+}
+
+void Checker::Feed(const Op& op, const Access* accesses) {
+  size_t index = log_.Append(op);
+  CollectUsers(op, accesses);
+  Step step = order_.Apply(op, index, users_, accesses);
+  switch (op.kind) {
+    case OpKind::kAlloc: OnAlloc(op, index, accesses[0]); break;
+    case OpKind::kFree: OnFree(op, index); break;
+    case OpKind::kAllocAsync: OnAllocAsync(op, index, step, accesses[0]); break;
+    case OpKind::kFreeAsync: OnFreeAsync(op, index, step); break;
+    case OpKind::kRecordStream: OnRecordStream(op, index); break;
+    case OpKind::kBufferName: OnBufferName(op, accesses[0]); break;
+    case OpKind::kStreamWaitEvent: case OpKind::kEventSync: case OpKind::kEventQuery:
+      AdviseOnWait(op, index);
+      break;
+    case OpKind::kKernel: case OpKind::kCopy: case OpKind::kMemset: case OpKind::kHostFn:
+    case OpKind::kHostAccess:
+      if (step.epoch != 0 && !Ignored(op)) Touch(op, index, step, accesses);
+      order_.Finish(op, step, accesses);
+      break;
+    default: break;
+  }
+  if (log_.size() >= next_sweep_) Sweep();
+}
+
+void Checker::Touch(const Op& op, size_t index, const Step& step, const Access* accesses) {
+  for (uint32_t i = 0; i < op.access_count; ++i) {
+    Access access = accesses[i];
+    if (!RuleOn(Rule::kByAddress)) access.end = access.begin + 1;
+    if (access.end <= access.begin) continue;
+    ++accesses_;
+    Entry entry = MakeEntry(op, index, step, access);
+    size_t cells = 0;
+    Tenant* tenant = nullptr;
+    bool one_tenant = true;
+    uint64_t gap = shadow_.ForEach(access.begin, access.end, [&](uint64_t begin, Cell& cell) {
+      if (cells++ != 0 && cell.tenant != tenant) one_tenant = false;
+      tenant = cell.tenant;
+      TouchCell(begin, cell, entry, step);
+    });
+    if (gap != 0) ++untracked_;
+    // A write over many cells leaves one history: this keeps ranges from fragmenting for ever.
+    if (cells > 1 && gap == 0 && one_tenant && (entry.mode & kWrite)) {
+      shadow_.Collapse(access.begin, access.end, tenant, entry);
+    }
+  }
+  if (!conflicts_.empty()) JudgeConflicts(op, index, step);
+  if (!watched_.empty()) CheckWatched(op, index, step);
+  found_on_.clear();
+}
+
+void Checker::Collect(const Entry& first, const Entry& second, const Cell& cell, uint64_t begin) {
+  conflicts_.push_back({first, second, cell.tenant, begin, cell.end});
+}
+
+void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step) {
+  if (cell.tenant != nullptr &&
+      (cell.tenant->watched ||
+       (cell.tenant->kind == MemoryKind::kPool &&
+        !step.Knows(cell.tenant->alloc_lane, cell.tenant->alloc_epoch)))) {
+    watched_.push_back({cell.tenant, entry});
+  }
+  auto check = [&](const Entry& first) {
+    if (Conflicts(first.mode, entry.mode) && !step.Knows(first.lane, first.epoch)) {
+      Collect(first, entry, cell, begin);
+    }
+  };
+  if (cell.write) check(cell.write);
+  cell.ForEachSince(check);
+  if (entry.mode & kWrite) {
+    cell.write = entry;
+    cell.ClearSince();
+  } else {
+    cell.AddSince(entry);
+  }
+}
+
+// --- tenants --------------------------------------------------------------------------------------
+
+Tenant* Checker::NewTenant(const Op& op, size_t index, const Access& range) {
+  Tenant* tenant = tenants_.emplace_back(std::make_unique<Tenant>()).get();
+  tenant->id = op.object;
+  tenant->name = op.name;
+  tenant->kind = range.memory;
+  tenant->begin = range.begin;
+  tenant->end = range.end;
+  tenant->owner = op.stream;
+  tenant->pool = op.aux;
+  tenant->device = static_cast<uint32_t>(op.value & 0xffffffff);
+  tenant->rank = static_cast<uint32_t>(op.value >> 32);
+  tenant->is_private = op.flags & kPrivate;
+  tenant->alloc = op;
+  tenant->alloc_index = index;
+  live_[op.object] = tenant;
+  return tenant;
+}
+
+Tenant* Checker::FindTenant(BufferId id) {
+  auto found = live_.find(id);
+  return found == live_.end() ? nullptr : found->second;
+}
+
+// Forgets operations, tenants and lanes that no live state refers to.
+void Checker::Sweep() {
+  std::vector<size_t> ops;
+  std::vector<bool> lanes(order_.lanes().size(), false);
+  std::unordered_map<const Tenant*, bool> used;
+  auto keep = [&](const Entry& entry) {
+    ops.push_back(entry.index);
+    lanes[entry.lane] = true;
+  };
+  // Freed memory that nobody refers to: watching it for late uses for ever would grow without bound.
+  auto& cells = shadow_.cells();
+  for (auto it = cells.begin(); it != cells.end();) {
+    Cell& cell = it++->second;
+    bool empty = !cell.write && !cell.since;
+    if (empty && cell.tenant->freed) shadow_.Erase(std::prev(it)->first, cell.end);
+  }
+  for (auto& [begin, cell] : cells) {
+    used[cell.tenant] = true;
+    if (cell.write) keep(cell.write);
+    cell.ForEachSince(keep);
+  }
+  for (auto& [id, tenant] : live_) used[tenant] = true;
+  for (auto& [owner, list] : pending_) {
+    for (Pending& pending : list) {
+      used[pending.tenant] = true;
+      for (Use& use : pending.uses) keep(use.entry);
+    }
+  }
+  std::erase_if(tenants_, [&](const auto& tenant) { return !used.contains(tenant.get()); });
+  for (const auto& tenant : tenants_) {
+    lanes[tenant->alloc_lane] = true;
+    for (const ConditionalEdge& edge : tenant->edges) lanes[edge.lane] = true;
+  }
+  order_.MarkConditional(&lanes);
+  order_.RecycleLanes(lanes);
+  log_.Forget(ops);
+  next_sweep_ = log_.size() + std::max(kSweepEvery, shadow_.cells().size() * 4);
+}
+
+CheckResult Checker::Finish() {
+  for (auto& [owner, list] : pending_) {
+    for (Pending& pending : list) Decide(pending, true, Clock{});
+  }
+  pending_.clear();
+  CheckResult result;
+  result.findings.assign(std::make_move_iterator(findings_.begin()),
+                         std::make_move_iterator(findings_.end()));
+  result.keys = std::move(keys_);
+  result.advice = std::move(advice_);
+  result.muted_private = muted_private_;
+  result.untracked_bytes_accesses = untracked_;
+  result.stats = {.operations = log_.size(), .accesses = accesses_,
+                  .lanes = order_.lanes().empty() ? 0 : order_.lanes().size() - 1};
+  return result;
+}
+
+}  // namespace ss

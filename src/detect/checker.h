@@ -1,0 +1,159 @@
+// The detectors: feeds operations through the model and turns what is unordered into findings.
+//
+// One pass, in order, bounded by live state. The hazards live in one file each: races.cc, lifetime.cc,
+// pool.cc (stream-ordered allocation), advice.cc. After a finding the checker goes on as if the missing
+// edge were there for that buffer, so that one cause is one finding: such edges are kept beside the
+// tenant (ConditionalEdge) and are looked at only where the real order says "unordered".
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/detect/op_log.h"
+#include "src/model/order.h"
+#include "src/model/shadow.h"
+#include "src/model/tenant.h"
+#include "src/program/finding.h"
+#include "src/program/op.h"
+
+namespace ss {
+
+struct CheckOptions {
+  bool strict = false;         // rule 3: unknown CPU synchronisation gives no edge
+  bool recorded = false;       // a recorded program: lifetimes without a next allocation are `possible`
+  bool keep_absorbed = false;  // also return what earlier findings settle (litmus expectations may name it)
+  size_t max_instances = 1024;  // positions kept per finding, for verification
+};
+
+struct CheckResult {
+  std::vector<Finding> findings;
+  std::vector<std::string> keys;  // of the findings, in step: equal keys = equal code and sites
+  std::vector<Advice> advice;
+  uint64_t muted_private = 0;
+  uint64_t untracked_bytes_accesses = 0;  // accesses that touched memory nobody allocated
+  Stats stats;
+};
+
+class Checker {
+ public:
+  // `program` supplies names; it may grow while operations are fed.
+  Checker(const Program& program, const CheckOptions& options);
+  ~Checker();
+
+  // `accesses` points to op.access_count accesses, needed during the call only.
+  void Feed(const Op& op, const Access* accesses);
+  CheckResult Finish();
+  size_t hazards() const { return findings_.size(); }
+
+ private:
+  struct Conflict {
+    Entry first;
+    Entry second;
+    Tenant* tenant = nullptr;
+    uint64_t begin = 0, end = 0;
+  };
+  struct Use {
+    Entry entry;
+    uint64_t begin = 0, end = 0;
+  };
+  // A free whose uses are not all covered yet: decided by the next allocation (rule 19).
+  struct Pending {
+    Tenant* tenant = nullptr;
+    std::vector<Use> uses;  // latest first
+    Clock known;            // at the free: owner, host, recorded streams, edges of earlier findings
+  };
+  using OwnerKey = std::pair<StreamId, uint32_t>;
+
+  // checker.cc
+  void CollectUsers(const Op& op, const Access* accesses);
+  void Touch(const Op& op, size_t index, const Step& step, const Access* accesses);
+  void TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step);
+  void Collect(const Entry& first, const Entry& second, const Cell& cell, uint64_t begin);
+  Tenant* NewTenant(const Op& op, size_t index, const Access& range);
+  Tenant* FindTenant(BufferId id);
+  void Sweep();
+
+  // races.cc
+  void JudgeConflicts(const Op& op, size_t index, const Step& step);
+  void JudgeTenant(const Op& op, size_t index, const Step& step, std::vector<Conflict>& conflicts,
+                   size_t from, size_t to);
+  void ReportRace(const Op& op, size_t index, const Step& step, const Conflict& merged, bool absorbed);
+
+  // lifetime.cc
+  void OnAlloc(const Op& op, size_t index, const Access& range);
+  void OnFree(const Op& op, size_t index);
+  void OnRecordStream(const Op& op, size_t index);
+  void JudgeFree(Tenant& tenant, const Op& op);
+  void FreeIncidentally(Tenant& tenant, const Op& op);
+  std::vector<Use> UncoveredUses(Tenant& tenant, const Clock& gone, const Clock& covered);
+  void Decide(Pending& pending, bool at_end, const Clock& now);
+  void DecideBefore(const Op& op, const Access& range, const Clock& now);
+  void ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, bool at_end);
+  void ReportLifetime(Tenant& tenant, const Use& use, const Op& other, size_t other_index, bool absorbed,
+                      bool at_end);
+  void CheckWatched(const Op& op, size_t index, const Step& step);
+  void LateUse(Tenant& tenant, size_t index, const Step& step, const Entry& entry);
+  void Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const Clock& now);
+  void OnBufferName(const Op& op, const Access& range);
+  void NameStruck(Tenant& tenant, const Op& op, size_t index);
+
+  // pool.cc
+  void OnAllocAsync(const Op& op, size_t index, const Step& step, const Access& range);
+  void OnFreeAsync(const Op& op, size_t index, const Step& step);
+  void CheckAllocOrder(Tenant& tenant, const Op& op, size_t index, const Step& step, const Entry& entry);
+
+  // advice.cc
+  void AdviseOnWait(const Op& op, size_t index);
+  void Advise(const char* code, const std::string& subject, std::vector<std::string> aliases,
+              std::string text, const Op& op, size_t index);
+  void AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t index, const char* what);
+  void AdviseRedundantRecords(Tenant& tenant, const Clock& owner, const Clock& known);
+
+  // sites.cc
+  Site MakeSite(const Op& op, size_t index) const;
+  Site MakeSite(const Entry& entry, const Tenant& tenant) const;
+  std::string LaneName(const Op& op) const;
+  BufferRef MakeBuffer(const Tenant& tenant, uint64_t begin, uint64_t end) const;
+  std::string StreamName(StreamId id, HostId host) const;
+  std::string EventName(EventId id) const;
+  std::string BufferName(const Tenant& tenant) const;
+  uint64_t SiteHash(const Op& op) const;
+  size_t AddFinding(Finding finding, const Op& first, const Op& second, const Tenant& tenant);
+
+  const Program& program_;
+  CheckOptions options_;
+  mutable Order order_;
+  Shadow shadow_;
+  OpLog log_;
+  std::unordered_map<BufferId, Tenant*> live_;
+  std::vector<std::unique_ptr<Tenant>> tenants_;
+  std::map<OwnerKey, std::vector<Pending>> pending_;
+  size_t next_sweep_ = 0;
+
+  std::vector<UserSet*> users_;       // scratch of one operation
+  std::vector<Conflict> conflicts_;   // scratch of one operation
+  struct Watch {
+    Tenant* tenant;
+    Entry entry;
+  };
+  std::vector<Watch> watched_;        // scratch: tenants whose first or late use this may be
+  std::vector<Tenant*> found_on_;     // scratch: tenants with a finding from this operation
+
+  std::deque<Finding> findings_;
+  std::vector<std::string> keys_;
+  std::unordered_map<std::string, size_t> by_key_;
+  std::vector<Advice> advice_;
+  std::unordered_map<std::string, size_t> advice_by_key_;
+  uint64_t muted_private_ = 0;
+  uint64_t untracked_ = 0;
+  uint64_t accesses_ = 0;
+};
+
+// How sure a finding is, from the weakest of what it rests on (docs/architecture.md, decision 3).
+Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, const Op& b);
+
+}  // namespace ss

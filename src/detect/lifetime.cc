@@ -1,0 +1,284 @@
+// Hazard lifetime: storage goes back to its allocator while a use of it is not ordered before what may
+// happen next to it (rules 16, 18, 19). Judged at the free, without waiting for the reuse; decided at the
+// next allocation that could get the storage.
+
+#include <algorithm>
+
+#include "src/detect/checker.h"
+#include "src/model/rules.h"
+
+namespace ss {
+namespace {
+
+constexpr size_t kMaxAliases = 8;  // older tenants of a block that an expectation may still name
+
+}  // namespace
+
+// --- allocation -----------------------------------------------------------------------------------
+
+void Checker::OnAlloc(const Op& op, size_t index, const Access& range) {
+  bool caching = range.memory == MemoryKind::kCaching;
+  Clock now;  // what is over for whoever works on the block next
+  if (caching) {
+    now = order_.NextStart(op.stream, op.host);
+    now.Join(order_.host(op.host).clock);
+    DecideBefore(op, range, now);
+  } else {
+    shadow_.Erase(range.begin, range.end);  // a new generation of the addresses (rule 16)
+  }
+  Tenant* tenant = NewTenant(op, index, range);
+  std::vector<Tenant*> older;
+  shadow_.Define(range.begin, range.end, tenant, &older);
+  Inherit(*tenant, older, now);
+  if (!caching) return;
+  tenant->watched = true;
+  if (const Stream* owner = order_.FindStream(op.stream, op.host)) {
+    tenant->alloc_lane = owner->lane;
+    tenant->alloc_epoch = owner->epoch;
+  }
+}
+
+// What the older tenants' findings settled stays settled; uses that a lifetime finding spoke of do not
+// race with the new tenant (they are that finding); one that is still open now has struck.
+void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const Clock& now) {
+  for (Tenant* old : older) {
+    if (!old->freed) continue;
+    tenant.edges.insert(tenant.edges.end(), old->edges.begin(), old->edges.end());
+    tenant.aliases.insert(tenant.aliases.end(), old->aliases.begin(), old->aliases.end());
+    tenant.aliases.push_back(BufferName(*old));
+    if (tenant.aliases.size() > kMaxAliases) tenant.aliases.erase(tenant.aliases.begin());
+    for (const auto& use : old->open_uses) {
+      if (now.Get(use.lane) < use.epoch) tenant.struck.push_back(use.finding);
+    }
+    if (old->settled.empty()) continue;
+    shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
+      cell.DropIf([&](const Entry& entry) {
+        return std::find(old->settled.begin(), old->settled.end(), entry.index) != old->settled.end();
+      });
+    });
+  }
+  for (size_t finding : tenant.struck) {
+    findings_[finding].struck = true;
+    findings_[finding].reuse = MakeSite(tenant.alloc, tenant.alloc_index);
+  }
+}
+
+// The allocation could have been served with a freed block that fits, and was with one that it overlaps.
+void Checker::DecideBefore(const Op& op, const Access& range, const Clock& now) {
+  uint64_t size = range.end - range.begin;
+  for (auto& [key, list] : pending_) {
+    bool same = key == OwnerKey{op.stream, op.aux} && RuleOn(Rule::kJudgedAtFree);
+    for (Pending& pending : list) {
+      const Tenant& freed = *pending.tenant;
+      bool serves = same && size <= freed.end - freed.begin;
+      if (serves || (freed.begin < range.end && range.begin < freed.end)) Decide(pending, false, now);
+    }
+    std::erase_if(list, [](const Pending& pending) { return pending.tenant == nullptr; });
+  }
+}
+
+void Checker::Decide(Pending& pending, bool at_end, const Clock& now) {
+  Tenant& tenant = *pending.tenant;
+  pending.tenant = nullptr;
+  if (at_end && !RuleOn(Rule::kJudgedAtFree)) return;
+  std::vector<Use> left;
+  for (const Use& use : pending.uses) {
+    if (now.Get(use.entry.lane) < use.entry.epoch) left.push_back(use);
+  }
+  ReportUses(tenant, left, std::move(pending.known), at_end);
+}
+
+void Checker::OnBufferName(const Op& op, const Access& range) {
+  Tenant* tenant = FindTenant(op.object);
+  bool whole = tenant != nullptr && range.begin <= tenant->begin && tenant->end <= range.end;
+  if (whole) tenant->name = op.name;  // a name for a part stays a name for a part
+}
+
+// --- free -----------------------------------------------------------------------------------------
+
+void Checker::OnFree(const Op& op, size_t index) {
+  Tenant* tenant = FindTenant(op.object);
+  if (tenant == nullptr) return;
+  tenant->freed = tenant->watched = true;
+  tenant->free = op;
+  tenant->free_index = index;
+  bool judged = !(op.flags & (kProcessExit | kImplicitEnd));
+  bool caching = tenant->kind == MemoryKind::kCaching;
+  // cudaFree of a pool's block does not even wait incidentally (probed: docs/results, rule 16).
+  bool incidental = tenant->kind == MemoryKind::kDevice || tenant->kind == MemoryKind::kManaged;
+  if (judged && incidental) FreeIncidentally(*tenant, op);
+  if (judged && !incidental) JudgeFree(*tenant, op);
+  live_.erase(op.object);
+  if (caching) return;
+  shadow_.Erase(tenant->begin, tenant->end);  // nested blocks go with the memory that they were cut from
+  std::vector<Tenant*> older;
+  shadow_.Define(tenant->begin, tenant->end, tenant, &older);  // a use after this is a finding
+}
+
+// cudaFree waits for the device, and that is not to be relied on: advice instead of a hazard (rule 16).
+void Checker::FreeIncidentally(Tenant& tenant, const Op& op) {
+  const Clock& known = order_.host(op.host).clock;
+  Clock expanded = known;
+  order_.Expand(&expanded, tenant.edges, false);
+  bool uncovered = !UncoveredUses(tenant, known, expanded).empty();
+  if (uncovered && RuleOn(Rule::kFreeIncidental)) {
+    AdviseImplicitSync(tenant, op, tenant.free_index, "its uses are over at the free");
+  }
+  order_.AddIncidentalDeviceSync(op.host, tenant.device, tenant.rank);
+}
+
+std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& gone, const Clock& covered) {
+  std::vector<Use> uses;
+  shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t begin, Cell& cell) {
+    if (cell.tenant != &tenant) return;
+    cell.DropIf([&](const Entry& entry) { return gone.Get(entry.lane) >= entry.epoch; });
+    auto check = [&](const Entry& entry) {
+      if (covered.Get(entry.lane) < entry.epoch) uses.push_back({entry, begin, cell.end});
+    };
+    if (cell.write) check(cell.write);
+    cell.ForEachSince(check);
+  });
+  std::stable_sort(uses.begin(), uses.end(),
+                   [](const Use& a, const Use& b) { return a.entry.index > b.entry.index; });
+  std::vector<Use> merged;  // one use an operation
+  for (const Use& use : uses) {
+    if (merged.empty() || merged.back().entry.index != use.entry.index) {
+      merged.push_back(use);
+      continue;
+    }
+    Use& same = merged.back();
+    same.entry.mode |= use.entry.mode;
+    same.entry.epoch = std::max(same.entry.epoch, use.entry.epoch);
+    same.begin = std::min(same.begin, use.begin);
+    same.end = std::max(same.end, use.end);
+  }
+  return merged;
+}
+
+void Checker::JudgeFree(Tenant& tenant, const Op& op) {
+  bool caching = tenant.kind == MemoryKind::kCaching;
+  if (!caching && !RuleOn(Rule::kFreeHostJudged)) return;
+  Clock owner;
+  if (caching && RuleOn(Rule::kOwnerFrontier)) owner = order_.NextStart(tenant.owner, op.host);
+  Clock gone = order_.KnownAtFree(op.host);  // complete before anything can be handed out
+  AdviseRedundantRecords(tenant, owner, gone);
+  if (RuleOn(Rule::kRecordStreamCovers)) {
+    for (const auto& use : tenant.recorded) order_.AddFrontier(use.stream, use.host, &gone);
+  }
+  Clock covered = gone;
+  covered.Join(owner);
+  std::vector<Use> uses = UncoveredUses(tenant, gone, covered);
+  if (uses.empty()) return;
+  Pending pending{&tenant, std::move(uses), std::move(covered)};
+  if (caching && RuleOn(Rule::kNextAllocation)) {
+    pending_[{tenant.owner, tenant.pool}].push_back(std::move(pending));
+  } else {
+    ReportUses(tenant, pending.uses, std::move(pending.known), false);
+  }
+}
+
+// Latest use first: what its lane did until now settles the earlier ones.
+void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, bool at_end) {
+  order_.Expand(&known, tenant.edges, false);
+  for (const Use& use : uses) {
+    tenant.settled.push_back(use.entry.index);
+    bool absorbed = known.Get(use.entry.lane) >= use.entry.epoch;
+    if (absorbed && !options_.keep_absorbed) continue;
+    if (!absorbed) {
+      Clock incidentally = known;
+      order_.Expand(&incidentally, tenant.edges, true);
+      if (incidentally.Get(use.entry.lane) >= use.entry.epoch) {
+        AdviseImplicitSync(tenant, tenant.free, tenant.free_index, "its uses are over at the free");
+        continue;
+      }
+      known.Join(order_.Frontier(use.entry.lane));
+      order_.Expand(&known, tenant.edges, false);
+    }
+    ReportLifetime(tenant, use, tenant.free, tenant.free_index, absorbed, at_end);
+  }
+}
+
+void Checker::ReportLifetime(Tenant& tenant, const Use& use, const Op& other, size_t other_index,
+                             bool absorbed, bool at_end) {
+  if (!absorbed) found_on_.push_back(&tenant);
+  if (tenant.is_private) {
+    muted_private_ += !absorbed;
+    return;
+  }
+  const Op& used = log_.Get(use.entry.index);
+  Finding finding;
+  finding.code = "lifetime";
+  finding.absorbed = absorbed;
+  finding.confidence = ConfidenceOf(use.entry, use.entry, used, other);
+  if (at_end && options_.recorded) finding.confidence = Confidence::kPossible;
+  finding.buffer = MakeBuffer(tenant, use.begin, use.end);
+  finding.first = MakeSite(use.entry, tenant);
+  finding.second = MakeSite(other, other_index);
+  finding.edge_from = finding.first.lane;
+  finding.edge_to = finding.buffer.owner.empty() ? finding.second.lane : finding.buffer.owner;
+  finding.instances.push_back({use.entry.index, other_index});
+  size_t at = AddFinding(std::move(finding), used, other, tenant);
+  tenant.open_uses.push_back({use.entry.lane, use.entry.epoch, at});
+}
+
+// --- first and late uses --------------------------------------------------------------------------
+
+void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
+  std::vector<Watch> watched;
+  watched.swap(watched_);
+  for (const Watch& watch : watched) {
+    Tenant& tenant = *watch.tenant;
+    if (tenant.freed) {
+      LateUse(tenant, index, step, watch.entry);
+      continue;
+    }
+    if (tenant.kind == MemoryKind::kPool) {
+      CheckAllocOrder(tenant, op, index, step, watch.entry);
+      continue;
+    }
+    if (!tenant.watched) continue;
+    tenant.watched = false;
+    NameStruck(tenant, op, index);
+    bool found = std::find(found_on_.begin(), found_on_.end(), &tenant) != found_on_.end();
+    if (tenant.alloc_epoch == 0 || step.Knows(tenant.alloc_lane, tenant.alloc_epoch) || found) continue;
+    if (!RuleOn(Rule::kAllocUnordered)) continue;
+    Advise("alloc-unordered", BufferName(tenant), {},
+           "first used on " + LaneName(op) + ", which does not wait for what " +
+               StreamName(tenant.owner, tenant.alloc.host) +
+               " was doing at the allocation: right only while the storage is fresh",
+           op, index);
+  }
+}
+
+// One cause a lane: later uses by the same lane say nothing new.
+void Checker::LateUse(Tenant& tenant, size_t index, const Step& step, const Entry& entry) {
+  auto& lanes = tenant.reported_late;
+  if (std::find(lanes.begin(), lanes.end(), step.lane) != lanes.end()) return;
+  lanes.push_back(step.lane);
+  tenant.settled.push_back(index);
+  ReportLifetime(tenant, {entry, entry.begin, entry.end}, tenant.free, tenant.free_index, false, false);
+}
+
+// The allocation gave the storage away; what did the damage is the new tenant's first use.
+void Checker::NameStruck(Tenant& tenant, const Op& op, size_t index) {
+  for (size_t finding : tenant.struck) {
+    if (findings_[finding].reuse.index == tenant.alloc_index) findings_[finding].reuse = MakeSite(op, index);
+  }
+  tenant.struck.clear();
+}
+
+void Checker::OnRecordStream(const Op& op, size_t index) {
+  Tenant* tenant = FindTenant(op.object);
+  if (tenant == nullptr) return;
+  const Stream* owner = order_.FindStream(tenant->owner, tenant->alloc.host);
+  const Stream* user = order_.FindStream(op.stream, op.host);
+  bool noop = owner != nullptr && owner == user;
+  if (noop && RuleOn(Rule::kOwnerRecordNoop)) {
+    Advise("record-stream-noop", BufferName(*tenant), {},
+           StreamName(op.stream, op.host) + " owns the block: recording it protects nothing", op, index);
+    return;
+  }
+  tenant->recorded.push_back({op.stream, op.host, index, op});
+}
+
+}  // namespace ss

@@ -1,0 +1,121 @@
+// Hazards race-raw, race-war, race-waw, host-race, fill-race: two accesses of overlapping bytes, at least
+// one a write, with no happens-before path.
+
+#include <algorithm>
+
+#include "src/detect/checker.h"
+
+namespace ss {
+namespace {
+
+// One code a pair of operations. Rule: fill before host before data races; raw if the first's write meets
+// a read, else waw, else war; an atomic is a write.
+const char* CodeOf(const Entry& first, const Entry& second) {
+  if (first.fill || second.fill) return "fill-race";
+  if (first.cpu || second.cpu) return "host-race";
+  bool first_writes = first.mode & (kWrite | kAtomic);
+  bool second_writes = second.mode & (kWrite | kAtomic);
+  if (first_writes && (second.mode & kRead)) return "race-raw";
+  return first_writes && second_writes ? "race-waw" : "race-war";
+}
+
+// Per buffer; the oldest go first. A buffer with more findings than this reports some of them again.
+constexpr size_t kMaxEdges = 64;
+
+uint8_t Weakest(uint8_t a, uint8_t b) {
+  return std::max(a & 0xf, b & 0xf) | std::max(a >> 4, b >> 4) << 4;
+}
+
+}  // namespace
+
+Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, const Op& b) {
+  auto direction = [](const Entry& entry) { return static_cast<Evidence>(entry.evidence & 0xf); };
+  auto assumed = [](const Entry& entry) { return entry.evidence >> 4 == static_cast<int>(Evidence::kAssumed); };
+  if ((a.flags | b.flags) & (kAmbiguousOrder | kPolling)) return Confidence::kPossible;
+  Evidence weakest = std::max(direction(first), direction(second));
+  if (weakest >= Evidence::kAssumed) return Confidence::kPossible;
+  Confidence confidence = weakest == Evidence::kSchema ? Confidence::kLikely : Confidence::kCertain;
+  if (!assumed(first) && !assumed(second)) return confidence;
+  // "From here to the end of the block" is certain to overlap only where both begin at the same byte or
+  // the other one's extent is known and holds the byte that this one begins with.
+  bool same_begin = first.begin == second.begin;
+  bool known_holds = (!assumed(first) && first.begin <= second.begin && second.begin < first.end) ||
+                     (!assumed(second) && second.begin <= first.begin && first.begin < second.end);
+  if (!same_begin && !known_holds) return Confidence::kPossible;
+  return std::min(confidence, Confidence::kLikely);
+}
+
+void Checker::JudgeConflicts(const Op& op, size_t index, const Step& step) {
+  std::vector<Conflict> conflicts;
+  conflicts.swap(conflicts_);
+  // By buffer; within a buffer the latest first operation first: its edge settles the earlier ones.
+  std::stable_sort(conflicts.begin(), conflicts.end(), [](const Conflict& a, const Conflict& b) {
+    if (a.tenant != b.tenant) return a.tenant->alloc_index < b.tenant->alloc_index;
+    return a.first.index > b.first.index;
+  });
+  for (size_t from = 0, to; from < conflicts.size(); from = to) {
+    to = from + 1;
+    while (to < conflicts.size() && conflicts[to].tenant == conflicts[from].tenant) ++to;
+    JudgeTenant(op, index, step, conflicts, from, to);
+  }
+}
+
+void Checker::JudgeTenant(const Op& op, size_t index, const Step& step, std::vector<Conflict>& conflicts,
+                          size_t from, size_t to) {
+  Tenant& tenant = *conflicts[from].tenant;
+  Clock known = *step.start;
+  known.Raise(step.lane, step.write_epoch);
+  order_.Expand(&known, tenant.edges, false);
+  for (size_t i = from, next; i < to; i = next) {
+    Conflict merged = conflicts[i];
+    for (next = i + 1; next < to && conflicts[next].first.index == merged.first.index; ++next) {
+      merged.first.mode |= conflicts[next].first.mode;
+      merged.second.mode |= conflicts[next].second.mode;
+      merged.first.evidence = Weakest(merged.first.evidence, conflicts[next].first.evidence);
+      merged.second.evidence = Weakest(merged.second.evidence, conflicts[next].second.evidence);
+      merged.begin = std::min(merged.begin, conflicts[next].begin);
+      merged.end = std::max(merged.end, conflicts[next].end);
+    }
+    bool settled = known.Get(merged.first.lane) >= merged.first.epoch;
+    if (settled) {
+      if (options_.keep_absorbed) ReportRace(op, index, step, merged, true);
+      continue;
+    }
+    Clock incidentally = known;
+    order_.Expand(&incidentally, tenant.edges, true);
+    if (incidentally.Get(merged.first.lane) >= merged.first.epoch) {
+      AdviseImplicitSync(tenant, op, index, "the accesses are ordered");
+      found_on_.push_back(&tenant);
+      continue;
+    }
+    ReportRace(op, index, step, merged, false);
+    Clock source = order_.Frontier(merged.first.lane);
+    order_.Expand(&source, tenant.edges, false);
+    known.Join(source);
+    if (tenant.edges.size() >= kMaxEdges) tenant.edges.erase(tenant.edges.begin());
+    tenant.edges.push_back({std::move(source), step.lane, step.epoch});
+  }
+}
+
+void Checker::ReportRace(const Op& op, size_t index, const Step&, const Conflict& merged, bool absorbed) {
+  Tenant& tenant = *merged.tenant;
+  if (!absorbed) found_on_.push_back(&tenant);
+  if (tenant.is_private) {
+    muted_private_ += !absorbed;
+    return;
+  }
+  const Op& first = log_.Get(merged.first.index);
+  Finding finding;
+  finding.code = CodeOf(merged.first, merged.second);
+  finding.absorbed = absorbed;
+  finding.confidence = ConfidenceOf(merged.first, merged.second, first, op);
+  finding.buffer = MakeBuffer(tenant, merged.begin, merged.end);
+  finding.first = MakeSite(merged.first, tenant);
+  finding.second = MakeSite(merged.second, tenant);
+  finding.edge_from = finding.first.lane;
+  finding.edge_to = finding.second.lane;
+  finding.instances.push_back({merged.first.index, index});
+  AddFinding(std::move(finding), first, op, tenant);
+}
+
+}  // namespace ss

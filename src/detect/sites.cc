@@ -1,0 +1,131 @@
+// Names and identities of what a finding is about. Ids never hold raw handles or addresses.
+
+#include <fmt/format.h>
+
+#include "src/detect/checker.h"
+#include "src/program/op_names.h"
+
+namespace ss {
+namespace {
+
+uint64_t Mix(uint64_t hash, uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
+  return hash * 0xff51afd7ed558ccdull;
+}
+
+uint64_t Hash(std::string_view text) {  // FNV-1a: the same on every machine, so ids are stable
+  uint64_t hash = 0xcbf29ce484222325ull;
+  for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3ull;
+  return hash;
+}
+
+}  // namespace
+
+std::string Checker::StreamName(StreamId id, HostId host) const {
+  const Stream* stream = order_.FindStream(id, host);
+  if (stream == nullptr) return "";
+  std::string name = program_.strings.Get(stream->name);
+  if (name.empty()) name = fmt::format("stream#{}", id);
+  bool foreign = stream->type == StreamType::kPerThread && stream->thread != 0;
+  if (!foreign) return name;
+  return name + "@" + program_.strings.Get(order_.host(stream->thread).name);
+}
+
+std::string Checker::EventName(EventId id) const {
+  return id < program_.event_names.size() ? program_.event_names[id] : "";
+}
+
+std::string Checker::BufferName(const Tenant& tenant) const {
+  const std::string& name = program_.strings.Get(tenant.name);
+  return name.empty() ? fmt::format("alloc#{}", tenant.id) : name;
+}
+
+std::string Checker::LaneName(const Op& op) const {
+  bool on_stream = op.stream != 0 && op.kind != OpKind::kAlloc && op.kind != OpKind::kFree &&
+                   op.kind != OpKind::kRecordStream && op.kind != OpKind::kHostAccess;
+  return on_stream ? StreamName(op.stream, op.host) : program_.strings.Get(order_.host(op.host).name);
+}
+
+Site Checker::MakeSite(const Op& op, size_t index) const {
+  Site site;
+  site.op = op.id;
+  site.index = index;
+  site.kind = op.kind;
+  site.name = op.kind == OpKind::kAlloc || op.kind == OpKind::kFree || op.kind == OpKind::kAllocAsync ||
+                      op.kind == OpKind::kFreeAsync || op.name == 0
+                  ? Name(op.kind)
+                  : program_.strings.Get(op.name);
+  site.label = program_.strings.Get(op.label);
+  site.lane = LaneName(op);
+  site.host = program_.strings.Get(order_.host(op.host).name);
+  site.host_id = op.host;
+  site.rank = order_.host(op.host).rank;
+  site.access = Name(op.kind);
+  site.stack = op.stack;
+  site.line = op.line;
+  bool on_stream = site.lane != site.host || (op.stream != 0 && op.kind != OpKind::kHostAccess);
+  if (on_stream) site.stream = op.stream;
+  if (const Stream* stream = site.stream ? order_.FindStream(op.stream, op.host) : nullptr) {
+    const std::string& bare = program_.strings.Get(stream->name);
+    if (bare != site.lane) site.lane_aliases.push_back(bare);
+  }
+  return site;
+}
+
+Site Checker::MakeSite(const Entry& entry, const Tenant& tenant) const {
+  Site site = MakeSite(log_.Get(entry.index), entry.index);
+  site.access = ModeName(entry.mode);
+  auto relative = [&](uint64_t address) {
+    return std::min(std::max(address, tenant.begin), tenant.end) - tenant.begin;
+  };
+  site.begin = relative(entry.begin);
+  site.end = relative(entry.end);
+  site.direction = static_cast<Evidence>(entry.evidence & 0xf);
+  site.extent = static_cast<Evidence>(entry.evidence >> 4);
+  return site;
+}
+
+BufferRef Checker::MakeBuffer(const Tenant& tenant, uint64_t begin, uint64_t end) const {
+  BufferRef buffer;
+  buffer.id = tenant.id;
+  buffer.name = BufferName(tenant);
+  buffer.aliases = tenant.aliases;
+  buffer.bytes = tenant.end - tenant.begin;
+  buffer.begin = std::max(begin, tenant.begin) - tenant.begin;
+  buffer.end = std::min(end, tenant.end) - tenant.begin;
+  if (tenant.owner != 0) buffer.owner = StreamName(tenant.owner, tenant.alloc.host);
+  buffer.memory = tenant.kind;
+  buffer.owner_stream = tenant.owner;
+  buffer.owner_host = tenant.alloc.host;
+  buffer.alloc_stack = tenant.alloc.stack;
+  buffer.alloc_line = tenant.alloc.line;
+  return buffer;
+}
+
+// Where in the program: a litmus line, else the call stack, else what ran on which lane.
+uint64_t Checker::SiteHash(const Op& op) const {
+  uint64_t hash = Mix(static_cast<uint64_t>(op.kind), op.line);
+  hash = Mix(hash, Hash(program_.strings.Get(op.name)));
+  return Mix(hash, op.stack != 0 ? op.stack : Hash(LaneName(op)));
+}
+
+size_t Checker::AddFinding(Finding finding, const Op& first, const Op& second, const Tenant& tenant) {
+  uint64_t sites = Mix(SiteHash(first), SiteHash(second));
+  uint64_t where = Mix(sites, tenant.alloc.line ? tenant.alloc.line : tenant.alloc.stack);
+  std::string name = program_.strings.Get(tenant.name);
+  std::string key = fmt::format("{}|{}|{:x}|{}", finding.code, name, where, finding.absorbed);
+  auto [found, fresh] = by_key_.emplace(key, findings_.size());
+  if (fresh) {
+    finding.id = fmt::format("{:016x}", Mix(Mix(Hash(finding.code), Hash(name)), where));
+    findings_.push_back(std::move(finding));
+    keys_.push_back(key);
+    return found->second;
+  }
+  Finding& known = findings_[found->second];
+  ++known.count;
+  known.confidence = std::max(known.confidence, finding.confidence);
+  if (known.instances.size() < options_.max_instances) known.instances.push_back(finding.instances[0]);
+  return found->second;
+}
+
+}  // namespace ss

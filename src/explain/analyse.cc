@@ -1,0 +1,195 @@
+#include "src/explain/analyse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "src/explain/cause.h"
+#include "src/explain/fixes.h"
+#include "src/explain/replay.h"
+
+namespace ss {
+namespace {
+
+EventId FirstFreeEvent(const Tape& tape) {
+  EventId last = 0;
+  for (const Op& op : *tape.ops) {
+    bool event = op.kind == OpKind::kEventRecord || op.kind == OpKind::kStreamWaitEvent ||
+                 op.kind == OpKind::kEventSync || op.kind == OpKind::kEventQuery;
+    if (event) last = std::max(last, op.object);
+  }
+  return last + 1;
+}
+
+class Verifier {
+ public:
+  Verifier(const Tape& tape, const CheckOptions& check, const CheckResult& baseline, uint64_t budget)
+      : tape_(tape), check_(check), before_(ReportedKeys(baseline)), budget_(budget),
+        event_(FirstFreeEvent(tape)) {}
+
+  void AddFixes(Finding* finding, const std::string& key) {
+    for (Candidate& candidate : ProposeFixes(*finding, tape_, event_)) {
+      if (replayed_ + tape_.ops->size() > budget_ && replayed_ != 0) {
+        ++skipped_;
+        continue;
+      }
+      replayed_ += tape_.ops->size();
+      std::set<std::string> after = ReportedKeys(Replay(tape_, check_, candidate.edit));
+      bool gone = !after.contains(key);
+      bool nothing_new = std::includes(before_.begin(), before_.end(), after.begin(), after.end());
+      if (!gone || !nothing_new) continue;
+      candidate.fix.verified = true;
+      candidate.fix.alike = finding->count - 1 + (before_.size() - after.size() - 1);
+      if (candidate.fix.kind == FixKind::kRecordStream) candidate.fix.cost = "no wait added";
+      finding->fixes.push_back(std::move(candidate.fix));
+    }
+  }
+
+  uint64_t skipped() const { return skipped_; }
+
+ private:
+  const Tape& tape_;
+  CheckOptions check_;
+  std::set<std::string> before_;
+  uint64_t budget_;
+  EventId event_;
+  uint64_t replayed_ = 0, skipped_ = 0;
+};
+
+void AddHandovers(const Tape& tape, CheckOptions check, CheckResult* result) {
+  check.strict = true;
+  CheckResult strict = Replay(tape, check, {});
+  std::set<std::string> known = ReportedKeys(*result);
+  for (size_t i = 0; i < strict.findings.size(); ++i) {
+    Finding& finding = strict.findings[i];
+    if (finding.absorbed || known.contains(strict.keys[i])) continue;
+    finding.confidence = Confidence::kPossible;
+    finding.handover_only = true;
+    result->findings.push_back(std::move(finding));
+    result->keys.push_back(strict.keys[i]);
+  }
+}
+
+void SortFindings(CheckResult* result) {
+  std::vector<size_t> order(result->findings.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  auto last = [&](size_t i) {
+    const Finding& f = result->findings[i];
+    return std::max(f.first.op, f.second.op);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return last(a) < last(b); });
+  std::vector<Finding> findings;
+  std::vector<std::string> keys;
+  for (size_t i : order) {
+    findings.push_back(std::move(result->findings[i]));
+    keys.push_back(std::move(result->keys[i]));
+  }
+  result->findings = std::move(findings);
+  result->keys = std::move(keys);
+}
+
+Report Explain(const Tape& tape, const CheckOptions& check, const AnalyseOptions& options,
+               CheckResult result) {
+  Report report;
+  if (options.handovers && !check.strict) AddHandovers(tape, check, &result);
+  SortFindings(&result);
+  Verifier verifier(tape, check, result, options.max_replayed);
+  for (size_t i = 0; i < result.findings.size(); ++i) {
+    Finding& finding = result.findings[i];
+    if (finding.absorbed) continue;
+    ExplainCause(&finding, tape);
+    if (options.verify && !finding.handover_only) verifier.AddFixes(&finding, result.keys[i]);
+  }
+  if (verifier.skipped() != 0) {
+    report.coverage.notes.push_back(
+        fmt::format("{} candidate fixes were not verified, and so not printed: the program is too long",
+                    verifier.skipped()));
+  }
+  report.findings = std::move(result.findings);
+  report.advice = std::move(result.advice);
+  report.coverage.muted_private = result.muted_private;
+  report.stats = result.stats;
+  return report;
+}
+
+CheckOptions CheckOptionsFor(const Program& program, const AnalyseOptions& options) {
+  CheckOptions check;
+  check.strict = program.strict_stated ? program.strict : options.strict;
+  check.recorded = program.recorded;
+  check.keep_absorbed = options.keep_absorbed;
+  return check;
+}
+
+double Seconds(std::chrono::steady_clock::time_point since) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
+}
+
+}  // namespace
+
+Report AnalyseProgram(const Program& program, const AnalyseOptions& options) {
+  auto start = std::chrono::steady_clock::now();
+  Tape tape{&program, &program.ops, &program.accesses};
+  CheckOptions check = CheckOptionsFor(program, options);
+  Report report = Explain(tape, check, options, Replay(tape, check, {}));
+  report.program = program.source;
+  report.title = program.title;
+  report.stats.seconds = Seconds(start);
+  return report;
+}
+
+struct Analysis::State {
+  State(const Program& names, const AnalyseOptions& options, size_t max_kept)
+      : names(names), options(options), check(CheckOptionsFor(names, options)), max_kept(max_kept),
+        checker(std::make_unique<Checker>(names, check)) {}
+
+  const Program& names;
+  AnalyseOptions options;
+  CheckOptions check;
+  size_t max_kept;
+  std::unique_ptr<Checker> checker;
+  std::vector<Op> ops;
+  std::vector<Access> accesses;
+  uint64_t fed = 0;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+Analysis::Analysis(const Program& names, const AnalyseOptions& options, size_t max_kept)
+    : state_(std::make_unique<State>(names, options, max_kept)) {}
+Analysis::~Analysis() = default;
+
+void Analysis::Feed(const Op& op, const Access* accesses) {
+  State& s = *state_;
+  s.checker->Feed(op, accesses);
+  if (s.fed++ >= s.max_kept) return;
+  s.ops.push_back(op);
+  s.ops.back().access_begin = static_cast<uint32_t>(s.accesses.size());
+  s.accesses.insert(s.accesses.end(), accesses, accesses + op.access_count);
+}
+
+size_t Analysis::hazards() const { return state_->checker->hazards(); }
+
+Report Analysis::Finish() {
+  State& s = *state_;
+  bool whole = s.fed == s.ops.size();
+  Report report;
+  if (whole) {
+    Tape tape{&s.names, &s.ops, &s.accesses};
+    report = Explain(tape, s.check, s.options, s.checker->Finish());
+  } else {
+    CheckResult result = s.checker->Finish();
+    report.findings = std::move(result.findings);
+    report.advice = std::move(result.advice);
+    report.coverage.muted_private = result.muted_private;
+    report.stats = result.stats;
+    report.coverage.notes.push_back(
+        fmt::format("the program has {} operations, more than the {} that are kept for explanations: causes "
+                    "and fixes are missing", s.fed, s.max_kept));
+  }
+  report.program = s.names.source;
+  report.title = s.names.title;
+  report.stats.seconds = Seconds(s.start);
+  return report;
+}
+
+}  // namespace ss

@@ -1,0 +1,47 @@
+// The whole analysis of a program: check, explain, propose fixes, verify them by checking again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "src/detect/checker.h"
+#include "src/program/finding.h"
+#include "src/program/op.h"
+
+namespace ss {
+
+struct AnalyseOptions {
+  // Rule 3. Unset in a Program that says its own mode; --strict sets it for those that do not.
+  bool strict = false;
+  // Verify fixes. Off: candidates are not printed as fixes at all (an unverified fix is none).
+  bool verify = true;
+  // In default mode, also check strictly: what is ordered only by a hand-over between host threads is then
+  // reported as `possible` (handover_only).
+  bool handovers = false;
+  // Also return absorbed findings (litmus expectations may name them).
+  bool keep_absorbed = false;
+  // A verification replays the program: no more operations than this are replayed for one report. What
+  // remains unverified is counted in the coverage notes.
+  uint64_t max_replayed = 400'000'000;
+};
+
+Report AnalyseProgram(const Program& program, const AnalyseOptions& options);
+
+// The same for operations that come one by one. `names` supplies strings and may grow meanwhile. The
+// operations are kept (up to `max_kept`) for explanations and verification; beyond that, findings are still
+// found, and the notes say that they are not explained.
+class Analysis {
+ public:
+  Analysis(const Program& names, const AnalyseOptions& options, size_t max_kept = 20'000'000);
+  ~Analysis();
+  void Feed(const Op& op, const Access* accesses);
+  // Findings so far that are not absorbed: cheap, for progress lines.
+  size_t hazards() const;
+  Report Finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ss

@@ -1,0 +1,12 @@
+// Why the order is missing: which waits were there and what they cover instead.
+#pragma once
+
+#include "src/explain/replay.h"
+#include "src/program/finding.h"
+
+namespace ss {
+
+// Fills root_cause, evidence and timeline.
+void ExplainCause(Finding* finding, const Tape& tape);
+
+}  // namespace ss

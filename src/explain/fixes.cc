@@ -1,0 +1,197 @@
+#include "src/explain/fixes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "src/model/rules.h"
+
+namespace ss {
+namespace {
+
+class Proposer {
+ public:
+  Proposer(const Finding& finding, const Tape& tape, EventId event)
+      : finding_(finding), tape_(tape), event_(event) {}
+
+  std::vector<Candidate> Propose() {
+    if (finding_.code == "lifetime") {
+      Lifetime();
+    } else {
+      Race();
+    }
+    return std::move(candidates_);
+  }
+
+ private:
+  // One lane of a proposed edge: the stream, and whose it is where it is a per-thread one.
+  struct End {
+    StreamId stream = 0;
+    HostId host = 0;
+    std::string name;
+  };
+
+  const Op& At(size_t index) const { return (*tape_.ops)[index]; }
+  static End EndOf(const Site& site) { return {site.stream, site.host_id, site.lane}; }
+  End Owner() const { return {finding_.buffer.owner_stream, finding_.buffer.owner_host, finding_.buffer.owner}; }
+
+  void Race() {
+    if (finding_.code == "fill-race") Realloc();
+    End first = EndOf(finding_.first), second = EndOf(finding_.second);
+    if (first.stream != 0 && second.stream != 0) {
+      Wait(second, first, [](const Instance& at) { return at.second_index; });
+    }
+    if (first.stream != 0) {
+      HostSync(first, [](const Instance& at) { return at.second_index; });
+    } else {
+      HandOff();
+    }
+  }
+
+  void Lifetime() {
+    bool early = finding_.second.kind == OpKind::kAllocAsync;
+    bool late = !early && finding_.first.index > finding_.second.index;
+    if (late) return;  // the use came after the free: only the program can move it
+    End use = EndOf(finding_.first);
+    if (use.stream == 0) return HandOff();
+    if (early) {
+      auto before_use = [](const Instance& at) { return at.first_index; };
+      End allocation = EndOf(finding_.second);
+      Wait(use, allocation, before_use);
+      return HostSync(allocation, before_use);
+    }
+    auto before_free = [](const Instance& at) { return at.second_index; };
+    bool caching = finding_.buffer.memory == MemoryKind::kCaching;
+    if (caching || finding_.buffer.memory == MemoryKind::kPinned) RecordStream(use);
+    if (finding_.second.kind == OpKind::kFreeAsync) Wait(EndOf(finding_.second), use, before_free);
+    if (caching) Wait(Owner(), use, before_free);
+    HostSync(use, before_free);
+  }
+
+  using Place = std::function<size_t(const Instance&)>;
+
+  void Wait(const End& consumer, const End& producer, const Place& place) {
+    if (consumer.stream == producer.stream && consumer.host == producer.host) return;
+    Candidate candidate;
+    candidate.fix = {FixKind::kWait, consumer.name, producer.name, finding_.buffer.name,
+                     fmt::format("{} waits for {} before op {}", consumer.name, producer.name,
+                                 At(place(finding_.instances[0])).id)};
+    for (const Instance& instance : finding_.instances) {
+      size_t before = place(instance);
+      Op record{.kind = OpKind::kEventRecord, .host = HostFor(producer, before), .stream = producer.stream,
+                .object = event_};
+      Op wait{.kind = OpKind::kStreamWaitEvent, .host = HostFor(consumer, before),
+              .stream = consumer.stream, .object = event_};
+      candidate.edit.insertions.push_back({before, record});
+      candidate.edit.insertions.push_back({before, wait});
+      ++event_;
+    }
+    candidates_.push_back(std::move(candidate));
+  }
+
+  // Who issues an inserted call: the thread that is at work there, which is the owner for its own
+  // per-thread stream.
+  HostId HostFor(const End& end, size_t before) const {
+    bool foreign = end.name.find('@') != std::string::npos;
+    return foreign ? end.host : At(before).host;
+  }
+
+  void HostSync(const End& producer, const Place& place) {
+    Candidate candidate;
+    candidate.fix = {FixKind::kHostSync, "", producer.name, finding_.buffer.name,
+                     fmt::format("the host synchronises {} before op {}", producer.name,
+                                 At(place(finding_.instances[0])).id)};
+    for (const Instance& instance : finding_.instances) {
+      size_t before = place(instance);
+      Op sync{.kind = OpKind::kStreamSync, .host = At(before).host, .stream = producer.stream};
+      candidate.edit.insertions.push_back({before, sync});
+    }
+    candidates_.push_back(std::move(candidate));
+  }
+
+  void HandOff() {
+    const Site &from = finding_.first, &to = finding_.second;
+    if (from.host_id == to.host_id) return;
+    Candidate candidate;
+    candidate.fix = {FixKind::kHandoff, to.host, from.host, finding_.buffer.name,
+                     fmt::format("{} continues only after {} got past op {}", to.host, from.host, from.op)};
+    for (const Instance& instance : finding_.instances) {
+      Op handoff{.kind = OpKind::kHandoff, .host = from.host_id, .object = to.host_id};
+      candidate.edit.insertions.push_back({instance.second_index, handoff});
+    }
+    candidates_.push_back(std::move(candidate));
+  }
+
+  void RecordStream(const End& use) {
+    Candidate candidate;
+    candidate.fix = {FixKind::kRecordStream, use.name, "", finding_.buffer.name,
+                     fmt::format("record_stream({}, {})", finding_.buffer.name, use.name)};
+    for (const Instance& instance : finding_.instances) {
+      const Op& free = At(instance.second_index);
+      Op record{.kind = OpKind::kRecordStream, .host = HostFor(use, instance.second_index),
+                .stream = use.stream, .object = free.object};
+      candidate.edit.insertions.push_back({instance.second_index, record});
+    }
+    candidates_.push_back(std::move(candidate));
+  }
+
+  // The allocation and its fill move up to before the record whose wait should have covered them.
+  void Realloc() {
+    Candidate candidate;
+    candidate.fix = {FixKind::kReallocBeforeWait, "", "", finding_.buffer.name,
+                     fmt::format("allocate {} before the wait", finding_.buffer.name)};
+    for (const Instance& instance : finding_.instances) {
+      bool first_fills = At(instance.first_index).flags & kFill;
+      size_t fill = first_fills ? instance.first_index : instance.second_index;
+      size_t other = first_fills ? instance.second_index : instance.first_index;
+      size_t alloc = AllocationOf(fill);
+      size_t record = alloc == kNone ? kNone : RecordBefore(alloc, At(other), At(fill));
+      if (record == kNone) return;
+      for (size_t moved : {alloc, fill}) {
+        candidate.edit.insertions.push_back({record, At(moved)});
+        candidate.edit.removals.insert(moved);
+      }
+    }
+    candidates_.push_back(std::move(candidate));
+  }
+
+  static constexpr size_t kNone = SIZE_MAX;
+
+  size_t AllocationOf(size_t fill) const {
+    uint64_t address = tape_.AccessesOf(At(fill))->begin;
+    for (size_t i = fill; i-- > 0;) {
+      if (At(i).kind == OpKind::kAlloc && tape_.AccessesOf(At(i))->begin == address) return i;
+    }
+    return kNone;
+  }
+
+  // The last wait of the consumer's stream before the allocation that a record on the filling stream fed.
+  size_t RecordBefore(size_t alloc, const Op& consumer, const Op& fill) const {
+    for (size_t i = alloc; i-- > 0;) {
+      const Op& wait = At(i);
+      if (wait.kind != OpKind::kStreamWaitEvent || wait.stream != consumer.stream) continue;
+      for (size_t j = i; j-- > 0;) {
+        const Op& record = At(j);
+        if (record.kind != OpKind::kEventRecord || record.object != wait.object) continue;
+        if (record.stream == fill.stream) return j;
+        break;
+      }
+    }
+    return kNone;
+  }
+
+  const Finding& finding_;
+  const Tape& tape_;
+  EventId event_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace
+
+std::vector<Candidate> ProposeFixes(const Finding& finding, const Tape& tape, EventId first_free_event) {
+  if (finding.instances.empty()) return {};
+  return Proposer(finding, tape, first_free_event).Propose();
+}
+
+}  // namespace ss

@@ -1,0 +1,42 @@
+// The program once more, with edits: how a fix is verified and what an ablation asks.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/detect/checker.h"
+#include "src/program/op.h"
+
+namespace ss {
+
+// A recorded operation sequence: a Program's, or what an Analysis has kept.
+struct Tape {
+  const Program* names = nullptr;  // strings, event names
+  const std::vector<Op>* ops = nullptr;
+  const std::vector<Access>* accesses = nullptr;
+
+  const Access* AccessesOf(const Op& op) const { return accesses->data() + op.access_begin; }
+};
+
+struct Edit {
+  struct Insertion {
+    size_t before = 0;  // position in the tape
+    Op op;              // its accesses, if any, are the tape's
+  };
+  std::vector<Insertion> insertions;  // in any order; equal positions keep theirs
+  std::set<size_t> removals;
+  struct FlagChange {
+    size_t at = 0;
+    uint16_t set = 0, clear = 0;
+  };
+  std::vector<FlagChange> flags;
+};
+
+CheckResult Replay(const Tape& tape, const CheckOptions& options, Edit edit);
+
+// Keys of the reported findings of a result.
+std::set<std::string> ReportedKeys(const CheckResult& result);
+
+}  // namespace ss

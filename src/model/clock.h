@@ -1,0 +1,45 @@
+// A dense vector clock: per lane, the last epoch whose completion is known.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ss {
+
+using LaneId = uint32_t;
+
+class Clock {
+ public:
+  uint64_t Get(LaneId lane) const { return lane < epochs_.size() ? epochs_[lane] : 0; }
+
+  // Returns whether anything was learned.
+  bool Raise(LaneId lane, uint64_t epoch) {
+    if (Get(lane) >= epoch) return false;
+    if (lane >= epochs_.size()) epochs_.resize(lane + 1, 0);
+    epochs_[lane] = epoch;
+    return true;
+  }
+
+  bool Covers(const Clock& other) const {
+    for (size_t i = 0; i < other.epochs_.size(); ++i) {
+      if (other.epochs_[i] > Get(static_cast<LaneId>(i))) return false;
+    }
+    return true;
+  }
+
+  void Join(const Clock& other) {
+    if (other.epochs_.size() > epochs_.size()) epochs_.resize(other.epochs_.size(), 0);
+    for (size_t i = 0; i < other.epochs_.size(); ++i) {
+      epochs_[i] = std::max(epochs_[i], other.epochs_[i]);
+    }
+  }
+
+  size_t size() const { return epochs_.size(); }
+
+ private:
+  std::vector<uint64_t> epochs_;
+};
+
+}  // namespace ss

@@ -1,0 +1,196 @@
+// Happens-before: lanes, clocks, streams, events, host threads (rules 1-6, 9; docs/semantics.md).
+//
+// A lane is anything that runs in order. Every unit of work on it has an epoch; a clock says, per lane,
+// the last epoch whose completion is known. a happens-before b iff b's start clock knows a's epoch.
+// Rejected: one clock object per operation (FastTrack's insight: the shadow needs only lane and epoch);
+// a tree clock (few lanes here: a dense join of 8-64 words is faster than following the tree).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/model/clock.h"
+#include "src/program/op.h"
+
+namespace ss {
+
+// Who used an object before (rule 3). Sorted, nearly always one or two entries.
+struct UserSet {
+  std::vector<HostId> hosts;
+  bool Add(HostId host);
+};
+
+// Copy-on-write: a stream's clock is shared with the event snapshots that were taken from it.
+struct Snapshot {
+  std::shared_ptr<const Clock> base;
+  LaneId lane = 0;
+  uint64_t epoch = 0;  // of the lane that was recorded; `base` need not hold it
+
+  uint64_t Get(LaneId of) const { return of == lane ? epoch : base->Get(of); }
+};
+
+struct Stream {
+  StreamId id = 0;
+  StreamType type{};
+  uint64_t context = 0;  // context and rank: who shares a legacy stream
+  uint32_t device = 0;
+  uint32_t rank = 0;
+  HostId thread = 0;  // per-thread streams: whose
+  StringId name = 0;
+  LaneId lane = 0;
+  uint64_t epoch = 0;
+  bool destroyed = false;
+  std::shared_ptr<Clock> base = std::make_shared<Clock>();
+  // What the stream has already joined, so that a repeated join costs one comparison.
+  HostId joined_host = 0;
+  uint64_t joined_host_version = 0;
+  uint64_t joined_legacy_version = 0;
+  uint64_t version = 1;  // grows with every change of epoch or base
+  UserSet users;
+};
+
+struct Event {
+  bool recorded = false;
+  Snapshot snapshot;
+  StreamId producer = 0;  // stream of the last record
+  size_t record_index = 0;
+  UserSet users;
+};
+
+struct Host {
+  HostId id = 0;
+  StringId name = 0;
+  uint32_t rank = 0;
+  LaneId lane = 0;
+  Clock clock;  // includes the thread's own epoch
+  uint64_t version = 1;
+};
+
+struct Lane {
+  enum class Kind : uint8_t { kHost, kStream };
+  Kind kind{};
+  HostId host = 0;           // kHost; kStream: the thread of a per-thread stream
+  Stream* stream = nullptr;  // kStream
+  uint64_t epoch = 0;        // last epoch given out; survives recycling
+};
+
+// Where and when an operation runs. `start` is what is complete before it begins.
+struct Step {
+  LaneId lane = 0;
+  uint64_t epoch = 0;        // of the whole operation; of a copy: its reading half
+  uint64_t write_epoch = 0;  // of a copy: its writing half; else = epoch
+  const Clock* start = nullptr;
+  Stream* stream = nullptr;  // null: a host thread's own access
+
+  // In-order lanes: whatever the lane did before is known.
+  bool Knows(LaneId of, uint64_t at) const { return of == lane || start->Get(of) >= at; }
+};
+
+// An ordering that holds only under a condition (an incidental synchronisation, an edge that a
+// finding says is missing): whoever knows `epoch` of `lane` also knows `source`.
+struct ConditionalEdge {
+  Clock source;
+  LaneId lane = 0;
+  uint64_t epoch = 0;
+};
+
+class Order {
+ public:
+  explicit Order(bool strict) : strict_(strict) {}
+
+  // Applies an operation that orders or runs. Work gets a Step; anything else returns lane 0 / epoch 0.
+  // `users` are the user sets of the buffers that the call uses (rule 3).
+  Step Apply(const Op& op, size_t index, std::vector<UserSet*>& users, const Access* accesses);
+
+  // After the last use of the step's `start`: what the call teaches the issuing thread (rule 9).
+  void Finish(const Op& op, const Step& step, const Access* accesses);
+
+  // The start clock that a next operation on the stream would have, legacy order included (rule 19).
+  Clock NextStart(StreamId stream, HostId host);
+  // Everything queued on the stream so far, and what it waited for.
+  Clock Frontier(LaneId lane) const;
+  void AddFrontier(StreamId stream, HostId host, Clock* clock);
+  // What host thread `host` knows, plus, in default mode, what any thread saw of streams (rule 19).
+  Clock KnownAtFree(HostId host) const;
+  // Incidental device-wide synchronisation seen by `host` (cudaFree, rule 16).
+  void AddIncidentalDeviceSync(HostId host, uint32_t device, uint32_t rank);
+  // `clock` plus whatever `edges` and, if asked for, the incidental synchronisations add to it.
+  void Expand(Clock* clock, const std::vector<ConditionalEdge>& edges, bool incidental) const;
+
+  Stream* FindStream(StreamId id, HostId host);
+  const Event* FindEvent(EventId id) const;
+  // Whether everything that the event's record covers was already known to the stream (redundant wait).
+  // Valid right after Apply() of a wait.
+  bool last_wait_redundant() const { return last_wait_redundant_; }
+  bool last_wait_unrecorded() const { return last_wait_unrecorded_; }
+
+  Host& host(HostId id) { return EnsureHost(id); }
+  const std::vector<Lane>& lanes() const { return lanes_; }
+  size_t host_count() const { return hosts_.size(); }
+  bool strict() const { return strict_; }
+
+  // Lanes that nothing refers to any more may be given out again; `live[l]` = still referred to.
+  void RecycleLanes(const std::vector<bool>& live);
+  void MarkConditional(std::vector<bool>* live) const;
+
+ private:
+  struct Context {
+    Stream* legacy = nullptr;
+    std::vector<Stream*> blocking;
+  };
+
+  LaneId NewLane(Lane::Kind kind);
+  Host& EnsureHost(HostId id);
+  void Learn(Host& host, const Snapshot& snapshot);
+  void LearnStream(Host& host, const Stream& stream);
+  void JoinInto(Stream& stream, const Clock& clock);
+  void JoinInto(Stream& stream, const Stream& other);
+  void Prepare(Stream& stream, Host& host);
+  void JoinImplicit(Stream& stream);
+  Clock WithImplicit(const Stream& stream);
+  void Create(const Op& op);
+  void Destroy(const Op& op);
+  Stream* MakeStream(const Op& op, HostId thread);
+  void HandOver(const Op& op, std::vector<UserSet*>& users);
+  void Use(UserSet& users, Host& host);
+  void Record(const Op& op, size_t index, Host& host);
+  void Wait(const Op& op, Host& host);
+  void Sync(const Op& op, Host& host);
+  void SyncDevice(const Op& op, Host& host);
+  Step Work(const Op& op, Host& host);
+  Step HostWork(Host& host);
+  void AddIncidental(Host& host, Clock source);
+  void EndSync(const Op& op, Host& host);
+  void LearnOrDefer(const Op& op, Host& host, const Snapshot& snapshot);
+  Step InsideHostFunction(const Op& op);
+  void ReleaseTag(const Op& op, Host& host);
+  void AcquireTag(const Op& op, Host& host);
+  Snapshot Take(Stream& stream) const;
+
+  bool strict_;
+  bool last_wait_redundant_ = false;
+  bool last_wait_unrecorded_ = false;
+  std::vector<Lane> lanes_;
+  std::vector<LaneId> free_lanes_, retired_lanes_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::unordered_map<uint64_t, std::unique_ptr<Stream>> streams_;  // by id, per-thread: id | (thread + 1) << 32
+  std::unordered_map<StreamId, Op> templates_;   // creation of per-thread streams
+  std::unordered_map<StreamId, Stream*> aliases_;  // further names of one lane (legacy)
+  std::unordered_map<uint64_t, Context> contexts_;
+  std::unordered_map<EventId, Event> events_;
+  std::vector<ConditionalEdge> incidental_;
+  std::unordered_map<OpId, Clock> syncs_;  // begun and not ended (kSyncBegin): what they wait for
+  std::unordered_map<uint32_t, Clock> tags_;
+  struct HostFunction {
+    OpId op = 0;
+    std::shared_ptr<const Clock> base;
+    Stream* stream = nullptr;
+    uint64_t epoch = 0;
+  };
+  std::vector<HostFunction> host_functions_;  // ring: accesses inside come after the call
+  size_t next_host_function_ = 0;
+};
+
+}  // namespace ss

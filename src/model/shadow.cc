@@ -1,0 +1,100 @@
+#include "src/model/shadow.h"
+
+#include <algorithm>
+
+namespace ss {
+
+Cell Cell::Copy() const {
+  Cell copy;
+  copy.end = end;
+  copy.tenant = tenant;
+  copy.write = write;
+  copy.since = since;
+  if (more && !more->empty()) copy.more = std::make_unique<std::vector<Entry>>(*more);
+  return copy;
+}
+
+void Cell::AddSince(const Entry& entry) {
+  auto same = [&](const Entry& other) {
+    return other.lane == entry.lane && (other.mode & kAtomic) == (entry.mode & kAtomic);
+  };
+  if (!since || same(since)) {
+    since = entry;
+    return;
+  }
+  if (!more) more = std::make_unique<std::vector<Entry>>();
+  for (Entry& other : *more) {
+    if (same(other)) {
+      other = entry;
+      return;
+    }
+  }
+  more->push_back(entry);
+}
+
+// The first cell that ends after the address.
+Shadow::Map::iterator Shadow::Seek(uint64_t address) {
+  auto it = map_.upper_bound(address);
+  if (it != map_.begin() && std::prev(it)->second.end > address) --it;
+  return it;
+}
+
+Cell* Shadow::Find(uint64_t address, uint64_t* begin) {
+  auto cached = cache_[Slot(address)];
+  auto it = cached != map_.end() && cached->first == address ? cached : Seek(address);
+  if (it == map_.end() || it->first > address) return nullptr;
+  if (begin != nullptr) *begin = it->first;
+  return &it->second;
+}
+
+void Shadow::SplitAt(uint64_t address) {
+  auto it = Seek(address);
+  if (it == map_.end() || it->first >= address) return;
+  Cell tail = it->second.Copy();
+  it->second.end = address;
+  map_.emplace(address, std::move(tail));
+}
+
+Shadow::Map::iterator Shadow::EraseCell(Map::iterator cell) {
+  auto& slot = cache_[Slot(cell->first)];
+  if (slot == cell) slot = map_.end();
+  return map_.erase(cell);
+}
+
+void Shadow::Define(uint64_t begin, uint64_t end, Tenant* tenant, std::vector<Tenant*>* older) {
+  SplitAt(begin);
+  SplitAt(end);
+  uint64_t at = begin;
+  auto it = map_.lower_bound(begin);
+  while (at < end) {
+    if (it == map_.end() || it->first > at) {
+      uint64_t stop = it == map_.end() ? end : std::min(end, it->first);
+      it = map_.emplace_hint(it, at, Cell{});
+      it->second.end = stop;
+    } else if (it->second.tenant != nullptr &&
+               std::find(older->begin(), older->end(), it->second.tenant) == older->end()) {
+      older->push_back(it->second.tenant);
+    }
+    it->second.tenant = tenant;
+    at = it->second.end;
+    ++it;
+  }
+}
+
+void Shadow::Erase(uint64_t begin, uint64_t end) {
+  SplitAt(begin);
+  SplitAt(end);
+  auto it = map_.lower_bound(begin);
+  while (it != map_.end() && it->first < end) it = EraseCell(it);
+}
+
+void Shadow::Collapse(uint64_t begin, uint64_t end, Tenant* tenant, const Entry& write) {
+  auto it = map_.find(begin);
+  for (auto next = std::next(it); next != map_.end() && next->first < end;) next = EraseCell(next);
+  it->second = Cell{};
+  it->second.end = end;
+  it->second.tenant = tenant;
+  it->second.write = write;
+}
+
+}  // namespace ss

@@ -1,0 +1,118 @@
+// Shadow memory: per range of addresses, who touched it last (decision 5 of docs/architecture.md).
+//
+// One ordered map of cells over the whole address space. A cell is a maximal range with one history: the
+// last plain write, and the reads and atomics since. Most accesses name exactly the bytes of one cell, so
+// a small direct-mapped cache in front of the map answers them in one comparison. Rejected: a paged shadow
+// as in ThreadSanitizer (blocks are megabytes and touched as wholes; 8-byte granules would be 10^6 times
+// the work), and a map per allocation (storage outlives its tenants, and tenants split and merge).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "src/model/clock.h"
+#include "src/model/tenant.h"
+#include "src/program/op.h"
+
+namespace ss {
+
+struct Entry {
+  uint64_t epoch = 0;  // 0 = no entry
+  uint64_t index = 0;  // position of the operation in the sequence
+  uint64_t begin = 0;  // where its access began: cells are cut, evidence about extents needs the start
+  uint64_t end = 0;
+  LaneId lane = 0;
+  uint8_t mode = 0;    // AccessMode bits
+  uint8_t cpu = 0;     // host thread or host function
+  uint8_t fill = 0;    // an allocator's initialising write
+  uint8_t evidence = 0;  // direction | extent << 4
+
+  explicit operator bool() const { return epoch != 0; }
+};
+
+struct Cell {
+  uint64_t end = 0;
+  Tenant* tenant = nullptr;  // the newest
+  Entry write;               // last plain write
+  Entry since;               // the first of the reads and atomics after it; the others spill
+  std::unique_ptr<std::vector<Entry>> more;
+
+  Cell Copy() const;
+  void ClearSince() {
+    since = {};
+    if (more) more->clear();
+  }
+  template <typename F>
+  void ForEachSince(F f) {
+    if (since) f(since);
+    if (!more) return;
+    for (Entry& entry : *more) f(entry);
+  }
+  // Keeps one entry a lane and kind (read / atomic): a later one on the same lane subsumes it.
+  void AddSince(const Entry& entry);
+  template <typename F>
+  void DropIf(F drop);
+};
+
+class Shadow {
+ public:
+  using Map = std::map<uint64_t, Cell>;
+
+  Shadow() { cache_.fill(map_.end()); }
+
+  // Calls f(begin, cell) for the cells of [begin, end), cut at its ends. Returns the bytes that no cell covers.
+  template <typename F>
+  uint64_t ForEach(uint64_t begin, uint64_t end, F f);
+  // The cell that holds the address, or null. `begin` receives where it starts.
+  Cell* Find(uint64_t address, uint64_t* begin = nullptr);
+  // All of [begin, end) now belongs to the tenant; histories stay. Older tenants are appended to `older`.
+  void Define(uint64_t begin, uint64_t end, Tenant* tenant, std::vector<Tenant*>* older);
+  void Erase(uint64_t begin, uint64_t end);
+  // [begin, end), which cells cover without a gap, becomes one cell with just this write.
+  void Collapse(uint64_t begin, uint64_t end, Tenant* tenant, const Entry& write);
+  Map& cells() { return map_; }
+
+ private:
+  static size_t Slot(uint64_t begin) { return (begin ^ begin >> 9 ^ begin >> 17) & 1023; }
+  Map::iterator Seek(uint64_t address);
+  void SplitAt(uint64_t address);
+  Map::iterator EraseCell(Map::iterator cell);
+
+  Map map_;
+  std::array<Map::iterator, 1024> cache_;
+};
+
+template <typename F>
+void Cell::DropIf(F drop) {
+  if (write && drop(write)) write = {};
+  if (more) std::erase_if(*more, drop);
+  if (since && drop(since)) since = {};
+  if (!since && more && !more->empty()) {
+    since = more->back();
+    more->pop_back();
+  }
+}
+
+template <typename F>
+uint64_t Shadow::ForEach(uint64_t begin, uint64_t end, F f) {
+  auto cached = cache_[Slot(begin)];
+  if (cached != map_.end() && cached->first == begin && cached->second.end == end) {
+    f(begin, cached->second);
+    return 0;
+  }
+  SplitAt(begin);
+  SplitAt(end);
+  uint64_t uncovered = 0, at = begin;
+  for (auto it = map_.lower_bound(begin); it != map_.end() && it->first < end; ++it) {
+    uncovered += it->first - at;
+    at = it->second.end;
+    cache_[Slot(it->first)] = it;
+    f(it->first, it->second);
+  }
+  return uncovered + (end - at);
+}
+
+}  // namespace ss
