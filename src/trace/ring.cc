@@ -15,7 +15,7 @@ namespace ss::trace {
 namespace {
 
 constexpr uint32_t kSpins = 100;
-constexpr size_t kMinRingBytes = 64 << 10;
+constexpr size_t kMinRingBytes = 128 << 10;  // the largest record and a note of drops
 constexpr size_t kMaxRingBytes = size_t{1} << 30;
 constexpr size_t kDroppedRecordBytes = 48;  // id, length, three varints
 
@@ -128,6 +128,7 @@ bool RingWriter::AppendSlow(const uint8_t* record, size_t bytes) {
   if (busy_ || bytes - 1 >= kMaxRecord) return Drop();
   size_t need = pending_dropped_ ? bytes + kDroppedRecordBytes : bytes;
   if (!HasRoom(need) && !WaitForRoom(need)) return Drop();
+  gave_up_ = kWaits;
   if (pending_dropped_) NoteDropped(record);
   Publish(record, bytes);
   return true;
@@ -149,12 +150,12 @@ bool RingWriter::PulseStopped(uint64_t beat) const {
   return control_ == nullptr || control_->beat.load(std::memory_order_relaxed) == beat;
 }
 
-// Blocks while the drainer lives and makes progress. Having given up once, it costs one comparison per
-// record until the pulse moves again.
+// Blocks while the drainer lives and makes progress. Having given up, it costs a few loads per record:
+// until the pulse moves again if that had stopped, until there is room if it had not.
 bool RingWriter::WaitForRoom(size_t bytes) {
   if (on_full_ == OnFull::kDrop) return false;
   if (control_ && control_->gone.load(std::memory_order_relaxed)) return false;
-  if (gave_up_ && PulseStopped(beat_at_give_up_)) return false;
+  if (gave_up_ == kStuck || (gave_up_ == kSilent && PulseStopped(beat_at_give_up_))) return false;
   int saved_errno = errno;
   for (uint32_t i = 0; i < kSpins && !HasRoom(bytes); ++i) sched_yield();
   uint64_t beat = control_ ? control_->beat.load(std::memory_order_relaxed) : 0;
@@ -169,7 +170,7 @@ bool RingWriter::WaitForRoom(size_t bytes) {
     tail = room_end_;
     if (control_) beat = control_->beat.load(std::memory_order_relaxed);
   }
-  gave_up_ = !room;
+  gave_up_ = room ? kWaits : stuck >= kStuckSleeps ? kStuck : kSilent;
   beat_at_give_up_ = beat;
   errno = saved_errno;
   return room;

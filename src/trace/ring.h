@@ -7,7 +7,7 @@
 // one. The data is mapped twice in a row: a record that wraps is still one memcpy on both sides (rejected:
 // padding records, which every reader would have to know).
 //
-// Limits: a record is at most kMaxRecord bytes; a ring is a power of two, 64 KiB to 1 GiB.
+// Limits: a record is at most kMaxRecord bytes; a ring is a power of two, 128 KiB to 1 GiB.
 #pragma once
 
 #include <atomic>
@@ -76,9 +76,11 @@ class RingWriter {
   uint32_t thread() const { return thread_; }
   uint64_t dropped() const;
 
-  // Around a call that is recorded: before = Begin(); call; after = Next(); Append(); End(). Begin
-  // announces the call, so that the drainer knows exactly up to which number everything has arrived.
-  // Nests. Without Begin (records that are no call) use Next() alone, immediately before Append().
+  // Around whatever is recorded: before = Begin(); the call; after = Next(); Append(); End(). Begin
+  // announces the number, so that the drainer knows exactly up to which one everything has arrived. A
+  // record that is no call does the same with after = before. Nests; a definition that is appended inside
+  // (Text, Stack, Function) carries `before` of the call that needs it, so that it sorts in front of it.
+  // Next() without Begin is allowed; the record may then be merged late, which the reader counts.
   uint64_t Begin() {
     if (!alive()) return 0;
     if (depth_++ == 0) {
@@ -134,7 +136,7 @@ class RingWriter {
   ControlPage* control_;
   uint64_t pending_dropped_;
   uint64_t beat_at_give_up_;
-  bool gave_up_;
+  enum : uint8_t { kWaits, kSilent, kStuck } gave_up_;
   bool busy_;
   uint32_t depth_;
   uint32_t thread_;
