@@ -1,0 +1,94 @@
+// One intercepted call: from the stub to the handler, through the driver, into a record.
+#pragma once
+
+#include <cuda.h>
+
+#include "src/capture/counts.h"
+#include "src/capture/driver.h"
+#include "src/capture/session.h"
+
+extern "C" [[gnu::visibility("hidden")]] void* ss_entries[];
+
+namespace ss::capture {
+
+// A call that is not recorded by itself.
+struct RawCall {
+  Hook hook;
+  bool per_thread;
+  const void* caller;  // return address in the program
+  uintptr_t cfa;       // stack pointer of the program at the call
+
+  template <class... A>
+  CUresult Plain(A... arguments) {
+    return reinterpret_cast<CUresult (*)(A...)>(Real(hook))(arguments...);
+  }
+};
+
+// A handler's view of a recorded call. Usage, with everything interned before Forward:
+//   uint64_t stack = call.Stack();
+//   CUresult result = call.Forward(args...);
+//   call.Emit(trace::view::X{...});  // one or several
+struct Call : RawCall {
+  Thread* thread = nullptr;
+  uint64_t before = 0;
+  uint64_t after = 0;
+
+  Call(const RawCall& raw, Thread* current) : RawCall(raw), thread(current) {}
+  ~Call() { thread->ring->End(); }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  template <class... A>
+  CUresult Forward(A... arguments) {
+    before = thread->ring->Begin();
+    thread->in_driver = true;
+    CUresult result = Plain(arguments...);
+    thread->in_driver = false;
+    after = thread->ring->Next();
+    return result;
+  }
+
+  template <class View>
+  void Emit(const View& view) {
+    size_t bytes = trace::Encode(thread->record, trace::kMaxRecord, before, after, view);
+    thread->ring->Append(thread->record, bytes);
+    if (CountedCallSeen()) NoteCountedCalls(*thread);
+  }
+
+  uint64_t Stack();  // stack id of the program's call site, 0 = not wanted
+
+  // Handle 0 as the API variant means it: 0x1 legacy, 0x2 per-thread.
+  uint64_t Stream(CUstream stream) const {
+    auto handle = reinterpret_cast<uint64_t>(stream);
+    return handle ? handle : per_thread ? 2 : 1;
+  }
+};
+
+// What ss_entries points to for a modelled row.
+template <Hook hook, bool per_thread, auto handler>
+struct Entry;
+
+template <Hook hook, bool per_thread, class... A, CUresult (*handler)(RawCall&, A...)>
+struct Entry<hook, per_thread, handler> {
+  static CUresult Enter(A... arguments) {
+    CountCall(hook);
+    RawCall call{hook, per_thread, __builtin_return_address(0),
+                 reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa())};
+    return handler(call, arguments...);
+  }
+};
+
+template <Hook hook, bool per_thread, class... A, CUresult (*handler)(Call&, A...)>
+struct Entry<hook, per_thread, handler> {
+  static CUresult Enter(A... arguments) {
+    RawCall raw{hook, per_thread, __builtin_return_address(0),
+                reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa())};
+    Thread* thread = CurrentThread();
+    if (!thread || thread->in_driver) return raw.Plain(arguments...);
+    CountCall(hook);
+    Call call(raw, thread);
+    return handler(call, arguments...);
+  }
+};
+
+}  // namespace ss::capture

@@ -1,0 +1,171 @@
+#include "src/capture/call.h"
+#include "src/capture/handlers.h"
+#include "src/capture/intern.h"
+
+namespace ss::capture {
+namespace {
+
+// What a copy touches: one contiguous range on each side, or the range that bounds it.
+struct Transfer {
+  uint64_t to = 0;
+  uint64_t from = 0;
+  uint64_t bytes = 0;
+  bool exact = true;
+  bool array = false;          // one side is a CUarray: not modelled
+  bool from_array_to_host = false;
+};
+
+template <class... A>
+CUresult Copy(Call& call, const Transfer& transfer, CUstream stream, bool blocking, A... arguments) {
+  uint64_t handle = call.Stream(stream);
+  uint64_t context = ContextOf(*call.thread, handle);
+  uint64_t stack = call.Stack();
+  CUresult result = call.Forward(arguments...);
+  if (WentIntoGraph(handle)) return result;
+  if (transfer.array) {
+    CountGap(Gap::kArrayCopy);
+    // That the host waited is known all the same: the blocking forms run on the default stream.
+    if (!blocking || !transfer.from_array_to_host) return result;
+    call.Emit(trace::view::StreamSync{
+        .stream = handle, .context = context, .result = result, .stack = stack});
+    return result;
+  }
+  call.Emit(trace::view::Copy{.destination = transfer.to,
+                              .source = transfer.from,
+                              .bytes = transfer.bytes,
+                              .stream = handle,
+                              .context = context,
+                              .blocking = blocking,
+                              .exact = transfer.exact,
+                              .result = result,
+                              .stack = stack});
+  return result;
+}
+
+template <class To, class From>
+Transfer Plain(To to, From from, size_t bytes) {
+  return {.to = (uint64_t)to, .from = (uint64_t)from, .bytes = bytes};
+}
+
+struct Side {
+  CUmemorytype type;
+  const void* host;
+  CUdeviceptr device;
+  size_t x, y, z, pitch, height;
+
+  bool IsArray() const { return type == CU_MEMORYTYPE_ARRAY; }
+};
+
+struct Extent {
+  size_t width, height, depth;
+};
+
+struct Bounds {
+  uint64_t begin;
+  uint64_t bytes;
+  bool exact;
+};
+
+Bounds BoundsOf(const Side& side, const Extent& extent) {
+  uint64_t base = side.type == CU_MEMORYTYPE_HOST ? reinterpret_cast<uint64_t>(side.host) : side.device;
+  size_t pitch = side.pitch ? side.pitch : side.x + extent.width;
+  size_t rows = side.height ? side.height : side.y + extent.height;
+  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return {base, 0, true};
+  size_t first = (side.z * rows + side.y) * pitch + side.x;
+  size_t last = ((side.z + extent.depth - 1) * rows + side.y + extent.height - 1) * pitch + side.x;
+  bool packed_rows = extent.height == 1 || pitch == extent.width;
+  bool packed_slices = extent.depth == 1 || (pitch == extent.width && rows == extent.height);
+  return {base + first, last + extent.width - first, packed_rows && packed_slices};
+}
+
+Transfer Bounding(const Side& to, const Side& from, const Extent& extent) {
+  Bounds target = BoundsOf(to, extent);
+  Bounds source = BoundsOf(from, extent);
+  Transfer transfer;
+  transfer.to = target.begin;
+  transfer.from = source.begin;
+  transfer.bytes = target.bytes > source.bytes ? target.bytes : source.bytes;
+  transfer.exact = target.exact && source.exact;
+  transfer.array = to.IsArray() || from.IsArray();
+  transfer.from_array_to_host = from.IsArray() && to.type == CU_MEMORYTYPE_HOST;
+  return transfer;
+}
+
+Transfer Of(const CUDA_MEMCPY2D* copy) {
+  if (!copy) return {};
+  return Bounding({copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes, copy->dstY,
+                   0, copy->dstPitch, 0},
+                  {copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes, copy->srcY,
+                   0, copy->srcPitch, 0},
+                  {copy->WidthInBytes, copy->Height, 1});
+}
+
+template <class Copy3D>
+Transfer Of(const Copy3D* copy) {
+  if (!copy) return {};
+  return Bounding({copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes, copy->dstY,
+                   copy->dstZ, copy->dstPitch, copy->dstHeight},
+                  {copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes, copy->srcY,
+                   copy->srcZ, copy->srcPitch, copy->srcHeight},
+                  {copy->WidthInBytes, copy->Height, copy->Depth});
+}
+
+}  // namespace
+
+CUresult Memcpy(Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return Copy(call, Plain(to, from, bytes), nullptr, true, to, from, bytes);
+}
+CUresult MemcpyAsync(Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return Copy(call, Plain(to, from, bytes), stream, false, to, from, bytes, stream);
+}
+CUresult MemcpyHtoD(Call& call, CUdeviceptr to, const void* from, size_t bytes) {
+  return Copy(call, Plain(to, from, bytes), nullptr, true, to, from, bytes);
+}
+CUresult MemcpyHtoDAsync(Call& call, CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  return Copy(call, Plain(to, from, bytes), stream, false, to, from, bytes, stream);
+}
+CUresult MemcpyDtoH(Call& call, void* to, CUdeviceptr from, size_t bytes) {
+  return Copy(call, Plain(to, from, bytes), nullptr, true, to, from, bytes);
+}
+CUresult MemcpyDtoHAsync(Call& call, void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return Copy(call, Plain(to, from, bytes), stream, false, to, from, bytes, stream);
+}
+CUresult MemcpyDtoD(Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return Copy(call, Plain(to, from, bytes), nullptr, true, to, from, bytes);
+}
+CUresult MemcpyDtoDAsync(Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return Copy(call, Plain(to, from, bytes), stream, false, to, from, bytes, stream);
+}
+CUresult MemcpyPeer(Call& call, CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                    CUcontext from_context, size_t bytes) {
+  return Copy(call, Plain(to, from, bytes), nullptr, true, to, to_context, from, from_context, bytes);
+}
+CUresult MemcpyPeerAsync(Call& call, CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                         CUcontext from_context, size_t bytes, CUstream stream) {
+  return Copy(call, Plain(to, from, bytes), stream, false, to, to_context, from, from_context, bytes,
+              stream);
+}
+CUresult Memcpy2D(Call& call, const CUDA_MEMCPY2D* copy) {
+  return Copy(call, Of(copy), nullptr, true, copy);
+}
+CUresult Memcpy2DAsync(Call& call, const CUDA_MEMCPY2D* copy, CUstream stream) {
+  return Copy(call, Of(copy), stream, false, copy, stream);
+}
+CUresult Memcpy3D(Call& call, const CUDA_MEMCPY3D* copy) {
+  return Copy(call, Of(copy), nullptr, true, copy);
+}
+CUresult Memcpy3DAsync(Call& call, const CUDA_MEMCPY3D* copy, CUstream stream) {
+  return Copy(call, Of(copy), stream, false, copy, stream);
+}
+CUresult Memcpy3DPeer(Call& call, const CUDA_MEMCPY3D_PEER* copy) {
+  return Copy(call, Of(copy), nullptr, true, copy);
+}
+CUresult Memcpy3DPeerAsync(Call& call, const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
+  return Copy(call, Of(copy), stream, false, copy, stream);
+}
+CUresult MemcpyAtoH(Call& call, void* to, CUarray from, size_t offset, size_t bytes) {
+  Transfer transfer{.array = true, .from_array_to_host = true};
+  return Copy(call, transfer, nullptr, true, to, from, offset, bytes);
+}
+
+}  // namespace ss::capture

@@ -1,0 +1,98 @@
+#include "src/capture/elf_lookup.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+
+namespace ss::capture {
+namespace {
+
+struct Tables {
+  const ElfW(Sym)* symbols = nullptr;
+  const char* strings = nullptr;
+  const uint32_t* hash = nullptr;  // DT_GNU_HASH
+  const ElfW(Half)* versions = nullptr;
+};
+
+struct Query {
+  const char* library;
+  const char* symbol;
+  void* found;
+};
+
+// glibc relocates the pointers of most dynamic sections in place, not of the vDSO's.
+template <class T>
+const T* Pointer(const dl_phdr_info& image, ElfW(Addr) value) {
+  return reinterpret_cast<const T*>(value < image.dlpi_addr ? value + image.dlpi_addr : value);
+}
+
+Tables ReadDynamic(const dl_phdr_info& image, const ElfW(Dyn)* entry) {
+  Tables tables;
+  for (; entry->d_tag != DT_NULL; ++entry) {
+    ElfW(Addr) value = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_SYMTAB) tables.symbols = Pointer<ElfW(Sym)>(image, value);
+    if (entry->d_tag == DT_STRTAB) tables.strings = Pointer<char>(image, value);
+    if (entry->d_tag == DT_GNU_HASH) tables.hash = Pointer<uint32_t>(image, value);
+    if (entry->d_tag == DT_VERSYM) tables.versions = Pointer<ElfW(Half)>(image, value);
+  }
+  return tables;
+}
+
+uint32_t GnuHash(const char* name) {
+  uint32_t hash = 5381;
+  for (; *name; ++name) hash = hash * 33 + static_cast<uint8_t>(*name);
+  return hash;
+}
+
+// The table: nbuckets, first symbol, bloom words, bloom shift, bloom[], buckets[], chains[].
+const ElfW(Sym)* Search(const Tables& tables, const char* name) {
+  constexpr ElfW(Half) kHiddenVersion = 0x8000;
+  const uint32_t* hash = tables.hash;
+  const uint32_t* buckets = hash + 4 + hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+  const uint32_t* chains = buckets + hash[0];
+  uint32_t wanted = GnuHash(name);
+  const ElfW(Sym)* hidden = nullptr;
+  uint32_t index = buckets[wanted % hash[0]];
+  for (; index >= hash[1]; ++index) {
+    uint32_t chain = chains[index - hash[1]];
+    const ElfW(Sym)* symbol = tables.symbols + index;
+    if ((chain | 1) == (wanted | 1) && symbol->st_shndx != SHN_UNDEF &&
+        strcmp(tables.strings + symbol->st_name, name) == 0) {
+      if (!tables.versions || !(tables.versions[index] & kHiddenVersion)) return symbol;
+      hidden = symbol;
+    }
+    if (chain & 1) break;
+  }
+  return hidden;
+}
+
+bool Matches(const char* path, const char* library) {
+  const char* slash = path ? strrchr(path, '/') : nullptr;
+  const char* file = slash ? slash + 1 : path;
+  return file && strncmp(file, library, strlen(library)) == 0;
+}
+
+int Visit(dl_phdr_info* image, size_t, void* opaque) {
+  auto* query = static_cast<Query*>(opaque);
+  if (!Matches(image->dlpi_name, query->library)) return 0;
+  for (int i = 0; i < image->dlpi_phnum; ++i) {
+    if (image->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    auto* dynamic = reinterpret_cast<const ElfW(Dyn)*>(image->dlpi_addr + image->dlpi_phdr[i].p_vaddr);
+    Tables tables = ReadDynamic(*image, dynamic);
+    if (!tables.symbols || !tables.strings || !tables.hash || tables.hash[0] == 0) return 0;
+    const ElfW(Sym)* symbol = Search(tables, query->symbol);
+    if (symbol) query->found = reinterpret_cast<void*>(image->dlpi_addr + symbol->st_value);
+  }
+  return query->found != nullptr;
+}
+
+}  // namespace
+
+void* FindInImage(const char* library, const char* symbol) {
+  Query query{library, symbol, nullptr};
+  dl_iterate_phdr(Visit, &query);
+  return query.found;
+}
+
+}  // namespace ss::capture

@@ -1,0 +1,85 @@
+#include "src/capture/call.h"
+#include "src/capture/handlers.h"
+#include "src/capture/intern.h"
+
+namespace ss::capture {
+namespace {
+
+template <class... A>
+CUresult Set(Call& call, uint64_t bytes, CUstream stream, bool blocking, CUdeviceptr to,
+             A... arguments) {
+  uint64_t handle = call.Stream(stream);
+  uint64_t context = ContextOf(*call.thread, handle);
+  uint64_t stack = call.Stack();
+  CUresult result = call.Forward(to, arguments...);
+  if (WentIntoGraph(handle)) return result;
+  call.Emit(trace::view::Memset{.destination = to,
+                                .bytes = bytes,
+                                .stream = handle,
+                                .context = context,
+                                .blocking = blocking,
+                                .result = result,
+                                .stack = stack});
+  return result;
+}
+
+// The bounding range of `height` rows of `width` elements.
+template <class Element>
+uint64_t Rows(size_t pitch, size_t width, size_t height) {
+  return height ? pitch * (height - 1) + width * sizeof(Element) : 0;
+}
+
+}  // namespace
+
+CUresult MemsetD8(Call& call, CUdeviceptr to, unsigned char value, size_t count) {
+  return Set(call, count, nullptr, true, to, value, count);
+}
+CUresult MemsetD8Async(Call& call, CUdeviceptr to, unsigned char value, size_t count,
+                       CUstream stream) {
+  return Set(call, count, stream, false, to, value, count, stream);
+}
+CUresult MemsetD16(Call& call, CUdeviceptr to, unsigned short value, size_t count) {
+  return Set(call, count * sizeof value, nullptr, true, to, value, count);
+}
+CUresult MemsetD16Async(Call& call, CUdeviceptr to, unsigned short value, size_t count,
+                        CUstream stream) {
+  return Set(call, count * sizeof value, stream, false, to, value, count, stream);
+}
+CUresult MemsetD32(Call& call, CUdeviceptr to, unsigned value, size_t count) {
+  return Set(call, count * sizeof value, nullptr, true, to, value, count);
+}
+CUresult MemsetD32Async(Call& call, CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
+  return Set(call, count * sizeof value, stream, false, to, value, count, stream);
+}
+CUresult MemsetD2D8(Call& call, CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
+                    size_t height) {
+  return Set(call, Rows<unsigned char>(pitch, width, height), nullptr, true, to, pitch, value, width,
+             height);
+}
+CUresult MemsetD2D8Async(Call& call, CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
+                         size_t height, CUstream stream) {
+  return Set(call, Rows<unsigned char>(pitch, width, height), stream, false, to, pitch, value, width,
+             height, stream);
+}
+CUresult MemsetD2D16(Call& call, CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
+                     size_t height) {
+  return Set(call, Rows<unsigned short>(pitch, width, height), nullptr, true, to, pitch, value, width,
+             height);
+}
+CUresult MemsetD2D16Async(Call& call, CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
+                          size_t height, CUstream stream) {
+  return Set(call, Rows<unsigned short>(pitch, width, height), stream, false, to, pitch, value, width,
+             height, stream);
+}
+CUresult MemsetD2D32(Call& call, CUdeviceptr to, size_t pitch, unsigned value, size_t width,
+                     size_t height) {
+  return Set(call, Rows<unsigned>(pitch, width, height), nullptr, true, to, pitch, value, width,
+             height);
+}
+CUresult MemsetD2D32Async(Call& call, CUdeviceptr to, size_t pitch, unsigned value, size_t width,
+                          size_t height, CUstream stream) {
+  return Set(call, Rows<unsigned>(pitch, width, height), stream, false, to, pitch, value, width,
+             height, stream);
+}
+
+}  // namespace ss::capture
