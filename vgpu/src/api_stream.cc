@@ -1,0 +1,119 @@
+// Streams, events and host functions.
+#include "api.h"
+
+using namespace ss::vgpu;
+
+static CUresult CreateStream(CUstream* stream, unsigned int flags, int priority) {
+  VGPU_ENTER_CONTEXT(call);
+  if (!stream || (flags & ~1u)) return CUDA_ERROR_INVALID_VALUE;
+  const StreamKind kind = flags & CU_STREAM_NON_BLOCKING ? StreamKind::kNonBlocking : StreamKind::kBlocking;
+  *stream = reinterpret_cast<CUstream>(call.machine.AddStream(call.context, kind, priority));
+  return CUDA_SUCCESS;
+}
+VGPU_EXPORT cuStreamCreate(CUstream* stream, unsigned int flags) { return CreateStream(stream, flags, 0); }
+VGPU_EXPORT cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
+  return CreateStream(stream, flags, priority);
+}
+
+// Returns at once; queued work still runs.
+static CUresult DestroyStream(CUstream handle) {
+  VGPU_ENTER(call);
+  auto* stream = reinterpret_cast<Stream*>(handle);
+  if (!call.machine.streams.contains(stream)) return CUDA_ERROR_INVALID_HANDLE;
+  call.machine.RemoveStream(stream);
+  return CUDA_SUCCESS;
+}
+#undef cuStreamDestroy
+VGPU_EXPORT cuStreamDestroy(CUstream stream) { return DestroyStream(stream); }
+VGPU_EXPORT cuStreamDestroy_v2(CUstream stream) { return DestroyStream(stream); }
+
+static CUresult SyncStream(CUstream handle, DefaultStream which) {
+  VGPU_ENTER(call);
+  Stream* stream = nullptr;
+  if (const CUresult error = call.Find(handle, which, &stream)) return error;
+  // Synchronising the legacy stream is an operation of it: it waits for the blocking streams (rule 4).
+  if (stream->kind == StreamKind::kLegacy) return call.RunAndWait(*stream, {Work::kMarker, "synchronize"});
+  return call.Wait(stream->tail ? std::vector<OpPtr>{stream->tail} : std::vector<OpPtr>{});
+}
+VGPU_STREAM_EXPORT(cuStreamSynchronize, _ptsz, (CUstream stream), SyncStream(stream, kDefault))
+
+static CUresult QueryStream(CUstream handle, DefaultStream which) {
+  VGPU_ENTER(call);
+  Stream* stream = nullptr;
+  if (const CUresult error = call.Find(handle, which, &stream)) return error;
+  return call.machine.Poll(call.lock, stream->tail) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+VGPU_STREAM_EXPORT(cuStreamQuery, _ptsz, (CUstream stream), QueryStream(stream, kDefault))
+
+static CUresult WaitEvent(CUstream handle, CUevent event_handle, unsigned int flags, DefaultStream which) {
+  VGPU_ENTER(call);
+  Stream* stream = nullptr;
+  if (const CUresult error = call.Find(handle, which, &stream)) return error;
+  Event* event = call.machine.events.Find(event_handle);
+  if (!event) return CUDA_ERROR_INVALID_HANDLE;
+  if (flags) return CUDA_ERROR_INVALID_VALUE;
+  NewOp wait{Work::kMarker, "wait"};
+  if (event->record) wait.after.push_back(event->record);
+  return call.Run(*stream, std::move(wait));
+}
+VGPU_STREAM_EXPORT(cuStreamWaitEvent, _ptsz, (CUstream stream, CUevent event, unsigned int flags),
+                   WaitEvent(stream, event, flags, kDefault))
+
+// What a getter of a stream says, or an error.
+template <typename Value, typename Get>
+static CUresult Describe(CUstream handle, DefaultStream which, Value* value, Get get) {
+  VGPU_ENTER(call);
+  Stream* stream = nullptr;
+  if (const CUresult error = call.Find(handle, which, &stream)) return error;
+  if (!value) return CUDA_ERROR_INVALID_VALUE;
+  *value = get(*stream);
+  return CUDA_SUCCESS;
+}
+static CUcontext ContextOf(const Stream& stream) { return Handle(stream.context); }
+static unsigned FlagsOf(const Stream& stream) { return stream.kind == StreamKind::kNonBlocking; }
+static int PriorityOf(const Stream& stream) { return stream.priority; }
+static unsigned long long IdOf(const Stream& stream) { return stream.id; }
+static CUdevice DeviceOf(const Stream& stream) { return stream.context->device; }
+VGPU_STREAM_EXPORT(cuStreamGetCtx, _ptsz, (CUstream stream, CUcontext* context),
+                   Describe(stream, kDefault, context, ContextOf))
+VGPU_STREAM_EXPORT(cuStreamGetFlags, _ptsz, (CUstream stream, unsigned int* flags),
+                   Describe(stream, kDefault, flags, FlagsOf))
+VGPU_STREAM_EXPORT(cuStreamGetPriority, _ptsz, (CUstream stream, int* priority),
+                   Describe(stream, kDefault, priority, PriorityOf))
+VGPU_STREAM_EXPORT(cuStreamGetId, _ptsz, (CUstream stream, unsigned long long* id),
+                   Describe(stream, kDefault, id, IdOf))
+VGPU_STREAM_EXPORT(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice* device),
+                   Describe(stream, kDefault, device, DeviceOf))
+
+// Nothing captures: graphs are not implemented.
+static CUstreamCaptureStatus NotCapturing(const Stream&) { return CU_STREAM_CAPTURE_STATUS_NONE; }
+VGPU_STREAM_EXPORT(cuStreamIsCapturing, _ptsz, (CUstream stream, CUstreamCaptureStatus* status),
+                   Describe(stream, kDefault, status, NotCapturing))
+VGPU_EXPORT cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  return mode ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult HostFunction(CUstream handle, std::string name, std::function<void(uint32_t)> run,
+                             DefaultStream which) {
+  VGPU_ENTER(call);
+  Stream* stream = nullptr;
+  if (const CUresult error = call.Find(handle, which, &stream)) return error;
+  return call.Run(*stream, {Work::kHostFunction, std::move(name), 1, std::move(run)});
+}
+
+static CUresult LaunchHost(CUstream stream, CUhostFn function, void* data, DefaultStream which) {
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
+  return HostFunction(stream, "host function", [=](uint32_t) { function(data); }, which);
+}
+VGPU_STREAM_EXPORT(cuLaunchHostFunc, _ptsz, (CUstream stream, CUhostFn function, void* data),
+                   LaunchHost(stream, function, data, kDefault))
+
+static CUresult AddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned int flags,
+                            DefaultStream which) {
+  if (!callback || flags) return CUDA_ERROR_INVALID_VALUE;
+  return HostFunction(
+      stream, "callback", [=](uint32_t) { callback(stream, CUDA_SUCCESS, data); }, which);
+}
+VGPU_STREAM_EXPORT(cuStreamAddCallback, _ptsz,
+                   (CUstream stream, CUstreamCallback callback, void* data, unsigned int flags),
+                   AddCallback(stream, callback, data, flags, kDefault))

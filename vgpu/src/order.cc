@@ -1,0 +1,41 @@
+// What an operation has to wait for: rules 2 and 4 of docs/semantics.md. Rule 5 is the caller's: a wait is a
+// marker with the event's record at the call in `after`.
+#include "machine.h"
+
+namespace ss::vgpu {
+
+namespace {
+
+void Add(const OpPtr& op, std::vector<OpPtr>* after) {
+  if (op && !op->done) after->push_back(op);
+}
+
+bool OrdersWithLegacy(const Stream& stream) {
+  return stream.kind == StreamKind::kBlocking || stream.kind == StreamKind::kPerThread;
+}
+
+}  // namespace
+
+OpPtr Machine::Issue(Stream& stream, NewOp what) {
+  auto op = std::make_shared<Op>();
+  op->id = NewId();
+  op->work = what.work;
+  op->stream = &stream;
+  op->name = std::move(what.name);
+  op->slices = what.slices;
+  op->run = std::move(what.run);
+  for (const OpPtr& before : what.after) Add(before, &op->after);
+  if (stream.kind == StreamKind::kLegacy) {
+    for (const auto& [key, other] : stream.context->streams) {
+      if (OrdersWithLegacy(*other)) Add(other->tail, &op->after);
+    }
+  } else if (OrdersWithLegacy(stream)) {
+    Add(stream.context->legacy->tail, &op->after);
+  }
+  stream.queue.push_back(op);
+  stream.tail = op;
+  busy_[stream.id] = &stream;
+  return op;
+}
+
+}  // namespace ss::vgpu
