@@ -1,0 +1,290 @@
+// The ordering rules, both ways: what is ordered never inverts, what is not does under some seed.
+#include <thread>
+
+#include "device.h"
+
+namespace ss::vgpu_test {
+namespace {
+
+constexpr unsigned kBlocking = CU_STREAM_DEFAULT;
+constexpr CUstream kLegacy = nullptr;
+
+TEST(Order, OneStreamIsInOrderAndTwoAreNot) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream a = device.Stream(), b = device.Stream();
+    device.Mark(a, 1);
+    device.Mark(a, 2);
+    device.Mark(b, 3);
+  });
+  EXPECT_ORDERED(logs, 1, 2);
+  EXPECT_UNORDERED(logs, 1, 3);
+  EXPECT_UNORDERED(logs, 2, 3);
+}
+
+TEST(Order, WorkOfADestroyedStreamStillCounts) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream a = device.Stream(), b = device.Stream();
+    CUstream blocking = device.Stream(kBlocking);
+    device.Mark(a, 1);
+    device.Mark(blocking, 2);
+    EXPECT_CU(cuStreamDestroy(a));
+    EXPECT_CU(cuStreamDestroy(blocking));
+    device.Mark(b, 3);
+    device.Mark(kLegacy, 4);
+    EXPECT_CU(cuCtxSynchronize());
+    device.HostMark(5);
+  });
+  EXPECT_UNORDERED(logs, 1, 3);
+  EXPECT_ORDERED(logs, 2, 4);
+  EXPECT_ORDERED(logs, 1, 5);
+}
+
+TEST(Order, LegacyStreamOrdersWithBlockingStreamsOnly) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream blocking = device.Stream(kBlocking), other = device.Stream(kBlocking);
+    CUstream free = device.Stream();
+    device.Mark(blocking, 1);
+    device.Mark(other, 2);
+    device.Mark(free, 3);
+    device.Mark(kLegacy, 4);
+    device.Mark(blocking, 5);
+    device.Mark(other, 6);
+    device.Mark(free, 7);
+  });
+  EXPECT_UNORDERED(logs, 1, 2);
+  EXPECT_ORDERED(logs, 1, 4);
+  EXPECT_ORDERED(logs, 2, 4);
+  EXPECT_UNORDERED(logs, 3, 4);
+  EXPECT_ORDERED(logs, 4, 5);
+  EXPECT_ORDERED(logs, 4, 6);
+  EXPECT_UNORDERED(logs, 4, 7);
+  EXPECT_ORDERED(logs, 1, 6);
+  EXPECT_UNORDERED(logs, 5, 6);
+}
+
+TEST(Order, ARecordOnTheLegacyStreamIsAnOperationOfIt) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream a = device.Stream(kBlocking), b = device.Stream(kBlocking);
+    device.Mark(a, 1);
+    device.Record(device.Event(), kLegacy);
+    device.Mark(b, 2);
+  });
+  EXPECT_ORDERED(logs, 1, 2);
+}
+
+TEST(Order, AWaitOnTheLegacyStreamReachesBlockingStreams) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream free = device.Stream(), blocking = device.Stream(kBlocking);
+    CUevent event = device.Event();
+    device.Mark(free, 1);
+    device.Record(event, free);
+    device.Wait(kLegacy, event);
+    device.Mark(blocking, 2);
+    device.Mark(device.Stream(), 3);
+  });
+  EXPECT_ORDERED(logs, 1, 2);
+  EXPECT_UNORDERED(logs, 1, 3);
+}
+
+TEST(Order, SynchronisingTheLegacyStreamWaitsForBlockingStreams) {
+  const auto logs = Schedules([](Device& device) {
+    device.Mark(device.Stream(kBlocking), 1);
+    device.Mark(device.Stream(), 2);
+    EXPECT_CU(cuStreamSynchronize(kLegacy));
+    device.HostMark(3);
+  });
+  EXPECT_ORDERED(logs, 1, 3);
+  EXPECT_UNORDERED(logs, 2, 3);
+}
+
+TEST(Order, HandleOneIsLegacyAndTwoIsPerThread) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream blocking = device.Stream(kBlocking);
+    device.Mark(blocking, 1);
+    device.Mark(CU_STREAM_LEGACY, 2);
+    device.Mark(CU_STREAM_LEGACY, 3, true);
+    device.Mark(CU_STREAM_PER_THREAD, 4);
+    device.Mark(nullptr, 5, true);
+    device.Mark(blocking, 6);
+  });
+  EXPECT_ORDERED(logs, 1, 2);
+  EXPECT_ORDERED(logs, 2, 3);
+  EXPECT_ORDERED(logs, 3, 4);
+  EXPECT_ORDERED(logs, 4, 5);
+  EXPECT_UNORDERED(logs, 5, 6);
+}
+
+TEST(Order, PerThreadStreamsAreOneLaneAThread) {
+  const auto logs = Schedules([](Device& device) {
+    device.Mark(nullptr, 1, true);
+    std::thread([&] {
+      EXPECT_CU(cuCtxSetCurrent(device.context()));
+      device.Mark(nullptr, 2, true);
+    }).join();
+    device.Mark(kLegacy, 3);
+    device.Mark(nullptr, 4, true);
+  });
+  EXPECT_UNORDERED(logs, 1, 2);
+  EXPECT_ORDERED(logs, 1, 3);
+  EXPECT_ORDERED(logs, 2, 3);
+  EXPECT_ORDERED(logs, 3, 4);
+}
+
+TEST(Order, TheLegacyStreamOfOneContextIsNotThatOfAnother) {
+  const auto logs = Schedules([](Device& device) {
+    CUcontext other = nullptr;
+    device.Mark(device.Stream(kBlocking), 1);
+    EXPECT_CU(cuCtxCreate(&other, nullptr, 0, 0));
+    CUevent event = device.Event();
+    EXPECT_CU(cuEventRecord(event, kLegacy));
+    EXPECT_CU(cuEventSynchronize(event));
+    EXPECT_CU(cuCtxSetCurrent(device.context()));
+    device.HostMark(2);
+  });
+  EXPECT_UNORDERED(logs, 1, 2);
+}
+
+TEST(Order, AWaitSeesTheRecordAtTheCallAndNoMore) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream a = device.Stream(), b = device.Stream(), c = device.Stream();
+    CUevent event = device.Event();
+    device.Mark(a, 1);
+    device.Record(event, a);
+    device.Mark(a, 2);
+    device.Wait(b, event);
+    device.Mark(b, 3);
+    device.Record(event, a);  // overwrites: b has taken the first, c takes this one
+    device.Wait(c, event);
+    device.Mark(c, 4);
+  });
+  EXPECT_ORDERED(logs, 1, 3);
+  EXPECT_UNORDERED(logs, 2, 3);
+  EXPECT_ORDERED(logs, 2, 4);
+}
+
+TEST(Order, AWaitBeforeTheRecordOrdersNothing) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream a = device.Stream(), b = device.Stream();
+    CUevent event = device.Event();
+    device.Wait(b, event);
+    device.Mark(a, 1);
+    device.Record(event, a);
+    device.Mark(b, 2);
+  });
+  EXPECT_UNORDERED(logs, 1, 2);
+}
+
+TEST(Order, AWaitSurvivesItsEvent) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream a = device.Stream(), b = device.Stream();
+    CUevent event = device.Event();
+    device.Mark(a, 1);
+    device.Record(event, a);
+    device.Wait(b, event);
+    EXPECT_CU(cuEventDestroy(event));
+    device.Mark(b, 2);
+  });
+  EXPECT_ORDERED(logs, 1, 2);
+}
+
+TEST(Order, WaitsCrossDevicesAndRecordsDoNot) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream here = device.Stream();
+    CUevent event = device.Event();
+    device.Mark(here, 1);
+    device.Record(event, here);
+    CUcontext other = nullptr;
+    EXPECT_CU(cuDevicePrimaryCtxRetain(&other, 1));
+    EXPECT_CU(cuCtxSetCurrent(other));
+    CUstream there = device.Stream();
+    EXPECT_CU(cuStreamWaitEvent(there, event, 0));
+    EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(event, there));
+    CUevent arrived = device.Event();
+    EXPECT_CU(cuEventRecord(arrived, there));
+    EXPECT_CU(cuEventSynchronize(arrived));
+    device.HostMark(2);
+  });
+  EXPECT_ORDERED(logs, 1, 2);
+}
+
+TEST(Order, HostWaits) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream a = device.Stream(), b = device.Stream();
+    CUevent event = device.Event();
+    device.Mark(a, 1);
+    device.Record(event, a);
+    device.Mark(a, 2);
+    device.Mark(b, 3);
+    EXPECT_CU(cuEventSynchronize(event));
+    device.HostMark(4);
+    EXPECT_CU(cuStreamSynchronize(a));
+    device.HostMark(5);
+    EXPECT_CU(cuCtxSynchronize());
+    device.HostMark(6);
+  });
+  EXPECT_ORDERED(logs, 1, 4);
+  EXPECT_UNORDERED(logs, 2, 4);
+  EXPECT_ORDERED(logs, 2, 5);
+  EXPECT_UNORDERED(logs, 3, 5);
+  EXPECT_ORDERED(logs, 3, 6);
+}
+
+TEST(Order, ContextSynchroniseCoversTheCurrentContextOnly) {
+  const auto logs = Schedules([](Device& device) {
+    CUcontext other = nullptr;
+    EXPECT_CU(cuDevicePrimaryCtxRetain(&other, 1));
+    device.Mark(device.Stream(), 1);
+    EXPECT_CU(cuCtxSetCurrent(other));
+    EXPECT_CU(cuCtxSynchronize());
+    device.HostMark(2);
+  });
+  EXPECT_UNORDERED(logs, 1, 2);
+}
+
+TEST(Order, AQueryThatSucceedsHasSeenTheWorkDone) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream stream = device.Stream();
+    CUevent event = device.Event();
+    device.Mark(stream, 1);
+    device.Record(event, stream);
+    int tries = 0;
+    while (cuEventQuery(event) == CUDA_ERROR_NOT_READY) ASSERT_LT(++tries, 1000);
+    device.HostMark(2);
+    device.Mark(stream, 3);
+    while (cuStreamQuery(stream) == CUDA_ERROR_NOT_READY) ASSERT_LT(++tries, 1000);
+    device.HostMark(4);
+  });
+  EXPECT_ORDERED(logs, 1, 2);
+  EXPECT_ORDERED(logs, 3, 4);
+}
+
+TEST(Order, AQueryThatDoesNotSucceedOrdersNothing) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream stream = device.Stream();
+    device.Mark(stream, 1);
+    (void)cuStreamQuery(stream);
+    device.HostMark(2);
+  });
+  EXPECT_UNORDERED(logs, 1, 2);
+}
+
+TEST(Order, HostFunctionsRunInStreamOrder) {
+  const auto logs = Schedules([](Device& device) {
+    CUstream a = device.Stream(), b = device.Stream();
+    device.Mark(a, 1);
+    EXPECT_CU(cuLaunchHostFunc(a, [](void* d) { static_cast<Device*>(d)->HostMark(2); }, &device));
+    device.Mark(a, 3);
+    EXPECT_CU(cuStreamAddCallback(
+        a, [](CUstream, CUresult, void* d) { static_cast<Device*>(d)->HostMark(4); }, &device, 0));
+    device.Mark(b, 5);
+    device.HostMark(6);
+  });
+  EXPECT_ORDERED(logs, 1, 2);
+  EXPECT_ORDERED(logs, 2, 3);
+  EXPECT_ORDERED(logs, 3, 4);
+  EXPECT_UNORDERED(logs, 2, 5);
+  EXPECT_UNORDERED(logs, 2, 6);
+}
+
+}  // namespace
+}  // namespace ss::vgpu_test
