@@ -8,14 +8,15 @@ namespace ss::litmus {
 void Parser::BeginCapture() {
   Token name = at_.Name("a name for the graph");
   if (capture_) {
-    Refuse(name, fmt::format("'end' first: {} is being captured since line {}", Quoted(capture_->name),
-                             capture_->name.line));
+    Refuse(name, fmt::format("'end' first: {} is being captured since line {}",
+                             Quoted(capture_->name), capture_->name.line));
   }
   RefuseUsedLane(name);
   at_.Expect("on");
   Token lane = StreamName();
   const Stream& stream = UseStream(lane);
-  if (stream.type == StreamType::kLegacy) Refuse(lane, "a stream that can be captured", "the legacy stream cannot");
+  if (stream.type == StreamType::kLegacy)
+    Refuse(lane, "a stream that can be captured", "the legacy stream cannot");
   at_.ExpectEnd();
   auto& graphs = file_.program.graph_names;
   capture_ = Capture{name, static_cast<uint32_t>(graphs.size()), {CaptureLane(stream)}, {}};
@@ -36,10 +37,13 @@ void Parser::EndCapture() {
 
 void Parser::RefuseInCapture(const Token& what, const std::string& why) {
   if (!capture_) return;
-  Refuse(what, fmt::format("'end' of the capture of {} first", Quoted(capture_->name)), why);
+  Refuse(what,
+         fmt::format("a line that can be captured, or 'end' of {} first", Quoted(capture_->name)),
+         why);
 }
 
-// Several host threads' lanes hide behind one per-thread stream; only the capturing thread's is captured.
+// Several host threads' lanes hide behind one per-thread stream; only the capturing thread's is
+// captured.
 std::pair<StreamId, HostId> Parser::CaptureLane(const Stream& stream) const {
   return {stream.id, stream.type == StreamType::kPerThread ? host_ : HostId{0}};
 }
@@ -50,8 +54,10 @@ bool Parser::Captured(const Token& lane) {
 
 void Parser::RefuseUncaptured(const Token& lane) {
   if (Captured(lane)) return;
-  Refuse(lane, fmt::format("a stream that is captured, or has waited for one that is: {} is open since line {}",
-                           Quoted(capture_->name), capture_->name.line));
+  Refuse(lane,
+         fmt::format(
+             "a stream that is captured, or has waited for one that is: {} is open since line {}",
+             Quoted(capture_->name), capture_->name.line));
 }
 
 // A wait inside joins its stream to the capture, where the event's newest record is inside.

@@ -24,7 +24,7 @@ class Cursor {
 
   void Expect(std::string_view text);
   void ExpectEnd();
-  Token Name(const std::string& what);    // any word that may be a name
+  Token Name(const std::string& what);                       // any word that may be a name
   uint64_t Number(const std::string& what, uint64_t limit);  // decimal, 0..limit
   uint64_t Bytes(const std::string& what);                   // 4096, 4K, 1M, 2G; at most kMaxBytes
   std::string Text(const std::string& what);                 // "..."

@@ -38,8 +38,8 @@ Result<LitmusFile> ParseLitmus(std::string_view text, const std::string& file_na
     litmus::Parser second(file_name, &first.declared());
     return second.Run(text);
   } catch (litmus::SyntaxError& error) {
-    return Fail(fmt::format("{}:{}:{}", file_name, error.line, error.column), std::move(error.message),
-                std::move(error.remedy));
+    return Fail(fmt::format("{}:{}:{}", file_name, error.line, error.column),
+                std::move(error.message), std::move(error.remedy));
   }
 }
 

@@ -14,14 +14,15 @@ namespace ss {
 
 struct ExpectFix {
   FixKind kind{};
-  std::string a, b;  // in the order of LITMUS.md: wait CONSUMER PRODUCER, record_stream A S, ...
+  // In the order of docs/litmus.md: wait CONSUMER PRODUCER, record_stream A S, ...
+  std::string a, b;
 };
 
 struct Expectation {
   enum class Kind : uint8_t { kHazard, kAdvice, kNoHazard, kNoAdvice };
   Kind kind{};
-  std::string code;     // hazard or advice code
-  std::string subject;  // buffer, communicator; advice: SUBJECT or ""
+  std::string code;           // hazard or advice code
+  std::string subject;        // buffer, communicator; advice: SUBJECT or ""
   std::string first, second;  // label or lane; "" = not stated (lifetime has only `first`)
   bool struck = false;        // `struck` was stated
   std::optional<ExpectFix> fix;
@@ -31,7 +32,8 @@ struct Expectation {
 struct LitmusFile {
   Program program;
   std::vector<Expectation> expectations;
-  // SEMANTICS rules beyond the modelled ones that the file needs, as (rule number, what), e.g. {14, "capture"}.
+  // Rules of docs/semantics.md that the file needs beyond the basic ones (1-6, 9, 10, 12, 16-20,
+  // 22), as (rule number, what), e.g. {14, "capture"}.
   struct Need {
     int rule = 0;
     std::string what;
@@ -49,8 +51,10 @@ std::optional<ExpectedError> ParseExpectedError(std::string_view text);
 // Errors: place "FILE:L:C", message "found 'X', expected Y".
 Result<LitmusFile> ParseLitmus(std::string_view text, const std::string& file_name);
 
-// Messages for every expectation that is not met and every finding that no line expects; empty = passes.
-// Names match labels, lanes, host threads, aliases; a fix passes iff a *verified* fix of the finding equals it.
-std::vector<std::string> MatchExpectations(const std::vector<Expectation>& expectations, const Report& report);
+// Messages for every expectation that is not met and every finding that no line expects; empty =
+// passes. Names match labels, lanes, host threads, aliases; a fix passes iff a *verified* fix of
+// the finding equals it.
+std::vector<std::string> MatchExpectations(const std::vector<Expectation>& expectations,
+                                           const Report& report);
 
 }  // namespace ss

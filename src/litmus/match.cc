@@ -1,9 +1,10 @@
 // The matcher: a report against the `expect` lines of its file.
 //
-// A line stands for every finding that it describes, so one line covers the same finding on all ranks; lines
-// that say the same word for word need as many findings. Rejected: one line a finding, which would make an
-// author label operations only to tell apart what he sees as one fault. Findings below the threshold of a
-// default report (possible ones, those that only a hand-over orders) are as invisible here as they are there.
+// A line stands for every finding that it describes, so one line covers the same finding on all
+// ranks; lines that say the same word for word need as many findings. Rejected: one line a finding,
+// which would make an author label operations only to tell apart what he sees as one fault.
+// Findings below the threshold of a default report (possible ones, those that only a hand-over
+// orders) are as invisible here as they are there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,8 +19,8 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Lanes are printed as GRAPH/STREAM inside a launch and STREAM@HOST for another thread's per-thread stream;
-// a line may use the graph's or the stream's name alone.
+// Lanes are printed as GRAPH/STREAM inside a launch and STREAM@HOST for another thread's per-thread
+// stream; a line may use the graph's or the stream's name alone.
 bool IsLaneName(const std::string& lane, const std::string& name) {
   if (lane == name) return true;
   size_t slash = lane.find('/');
@@ -53,7 +54,8 @@ bool Describes(const Expectation& line, const Finding& finding) {
   bool in_order = NamesSite(finding.first, line.first) && NamesSite(finding.second, line.second);
   // Ranks run side by side: neither is the first.
   bool ranks = line.code.rfind("collective-", 0) == 0;
-  return in_order || (ranks && NamesSite(finding.second, line.first) && NamesSite(finding.first, line.second));
+  return in_order ||
+         (ranks && NamesSite(finding.second, line.first) && NamesSite(finding.first, line.second));
 }
 
 // A fix names lanes as the report prints them; the line may use any name of that lane.
@@ -98,9 +100,8 @@ bool SameFix(const Finding& finding, const Fix& fix, const ExpectFix& wanted) {
 }
 
 bool HasFix(const Finding& finding, const ExpectFix& wanted) {
-  return std::any_of(finding.fixes.begin(), finding.fixes.end(), [&](const Fix& fix) {
-    return fix.verified && SameFix(finding, fix, wanted);
-  });
+  return std::any_of(finding.fixes.begin(), finding.fixes.end(),
+                     [&](const Fix& fix) { return fix.verified && SameFix(finding, fix, wanted); });
 }
 
 bool Satisfies(const Expectation& line, const Finding& finding) {
@@ -114,12 +115,18 @@ std::string FixText(const ExpectFix& fix) {
 
 std::string FixText(const Fix& fix) {
   switch (fix.kind) {
-    case FixKind::kRecordStream: return fmt::format("record_stream {} {}", fix.buffer, fix.consumer);
-    case FixKind::kReallocBeforeWait: return "realloc-before-wait " + fix.buffer;
-    case FixKind::kWait: return fmt::format("wait {} {}", fix.consumer, fix.producer);
-    case FixKind::kHostSync: return "host-sync " + fix.producer;
-    case FixKind::kPdlWait: return "pdl-wait " + fix.consumer;
-    case FixKind::kHandoff: return fmt::format("handoff {} {}", fix.producer, fix.consumer);
+    case FixKind::kRecordStream:
+      return fmt::format("record_stream {} {}", fix.buffer, fix.consumer);
+    case FixKind::kReallocBeforeWait:
+      return "realloc-before-wait " + fix.buffer;
+    case FixKind::kWait:
+      return fmt::format("wait {} {}", fix.consumer, fix.producer);
+    case FixKind::kHostSync:
+      return "host-sync " + fix.producer;
+    case FixKind::kPdlWait:
+      return "pdl-wait " + fix.consumer;
+    case FixKind::kHandoff:
+      return fmt::format("handoff {} {}", fix.producer, fix.consumer);
   }
   return "";
 }
@@ -133,11 +140,14 @@ std::string LineText(const Expectation& line) {
   return line.fix ? text + " fix " + FixText(*line.fix) : text;
 }
 
-const std::string& SiteText(const Site& site) { return site.label.empty() ? site.lane : site.label; }
+const std::string& SiteText(const Site& site) {
+  return site.label.empty() ? site.lane : site.label;
+}
 
 // A finding as the line that would expect it, with the source lines of its operations.
 std::string FindingText(const Finding& finding) {
-  std::string text = fmt::format("{} {} {}", finding.code, finding.buffer.name, SiteText(finding.first));
+  std::string text =
+      fmt::format("{} {} {}", finding.code, finding.buffer.name, SiteText(finding.first));
   if (finding.code != "lifetime") text += " " + SiteText(finding.second);
   if (finding.struck) text += " struck";
   return text + fmt::format(" (lines {} and {})", finding.first.line, finding.second.line);
@@ -148,7 +158,8 @@ std::string AdviceText(const Advice& advice) { return advice.code + " " + advice
 std::string FixList(const Finding& finding) {
   std::string text;
   for (const Fix& fix : finding.fixes) {
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", FixText(fix), fix.verified ? "" : " (not verified)");
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", FixText(fix),
+                        fix.verified ? "" : " (not verified)");
   }
   return text.empty() ? "no fix" : text;
 }
@@ -161,7 +172,8 @@ int Likeness(const Expectation& line, const Finding& finding) {
 
 class Matcher {
  public:
-  Matcher(const std::vector<Expectation>& lines, const Report& report) : lines_(lines), report_(report) {
+  Matcher(const std::vector<Expectation>& lines, const Report& report)
+      : lines_(lines), report_(report) {
     for (const Finding& finding : report.findings) {
       if (Visible(finding)) findings_.push_back(&finding);
     }
@@ -176,10 +188,14 @@ class Matcher {
  private:
   void Check(const Expectation& line) {
     switch (line.kind) {
-      case Expectation::Kind::kHazard: return CheckHazard(line);
-      case Expectation::Kind::kAdvice: return CheckAdvice(line);
-      case Expectation::Kind::kNoAdvice: return CheckNoAdvice(line);
-      case Expectation::Kind::kNoHazard: return;  // CheckExpected says it
+      case Expectation::Kind::kHazard:
+        return CheckHazard(line);
+      case Expectation::Kind::kAdvice:
+        return CheckAdvice(line);
+      case Expectation::Kind::kNoAdvice:
+        return CheckNoAdvice(line);
+      case Expectation::Kind::kNoHazard:
+        return;  // CheckExpected says it
     }
   }
 
@@ -188,7 +204,8 @@ class Matcher {
                                  [&](const Finding* finding) { return Satisfies(line, *finding); });
     size_t wanted = ++asked_[LineText(line)];
     if (found >= wanted) return;
-    std::string reason = found ? fmt::format("there {} only {}", found == 1 ? "is" : "are", found) : WhyNot(line);
+    std::string reason =
+        found ? fmt::format("there {} only {}", found == 1 ? "is" : "are", found) : WhyNot(line);
     Say(line, LineText(line), reason);
   }
 
@@ -209,7 +226,8 @@ class Matcher {
   void CheckAdvice(const Expectation& line) {
     std::string found;
     for (const Advice& advice : report_.advice) {
-      bool subject = line.subject.empty() || advice.subject == line.subject || Contains(advice.aliases, line.subject);
+      bool subject = line.subject.empty() || advice.subject == line.subject ||
+                     Contains(advice.aliases, line.subject);
       if (advice.code == line.code && subject) return;
       found += (found.empty() ? "" : ", ") + AdviceText(advice);
     }
@@ -217,7 +235,8 @@ class Matcher {
   }
 
   void CheckNoAdvice(const Expectation& line) {
-    for (const Advice& advice : report_.advice) Say(line, "no advice", "found " + AdviceText(advice));
+    for (const Advice& advice : report_.advice)
+      Say(line, "no advice", "found " + AdviceText(advice));
   }
 
   // An absorbed finding is a consequence of one that is reported: a line may name it, none has to.
@@ -227,7 +246,8 @@ class Matcher {
       if (line.kind == Expectation::Kind::kHazard && Describes(line, finding)) return;
     }
     for (const Expectation& line : lines_) {
-      if (line.kind == Expectation::Kind::kNoHazard) return Say(line, "no hazard", "found " + FindingText(finding));
+      if (line.kind == Expectation::Kind::kNoHazard)
+        return Say(line, "no hazard", "found " + FindingText(finding));
     }
     messages_.push_back("no line expects " + FindingText(finding));
   }
@@ -245,7 +265,8 @@ class Matcher {
 
 }  // namespace
 
-std::vector<std::string> MatchExpectations(const std::vector<Expectation>& expectations, const Report& report) {
+std::vector<std::string> MatchExpectations(const std::vector<Expectation>& expectations,
+                                           const Report& report) {
   return Matcher(expectations, report).Run();
 }
 

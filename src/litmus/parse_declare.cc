@@ -25,7 +25,8 @@ void Parser::Mode() {
 }
 
 uint32_t Parser::DeviceNumber() {
-  return static_cast<uint32_t>(at_.Number(fmt::format("a device, 0 to {}", kMaxDevice), kMaxDevice));
+  return static_cast<uint32_t>(
+      at_.Number(fmt::format("a device, 0 to {}", kMaxDevice), kMaxDevice));
 }
 
 StreamType Parser::StreamTypeClause() {
@@ -56,12 +57,14 @@ void Parser::DeclareStream() {
   op.value = stream.device | uint64_t{stream.device} << 16 | uint64_t{Scope().rank} << 32;
 }
 
-// A context has one legacy and one per-thread default stream; two names would be two lanes for one stream.
+// A context has one legacy and one per-thread default stream; two names would be two lanes for one
+// stream.
 void Parser::RefuseSecondDefault(const Token& name, const Stream& stream) {
   if (stream.type != StreamType::kLegacy && stream.type != StreamType::kPerThread) return;
   for (const auto& [other_name, other] : Scope().streams) {
     if (other.ended_line || other.type != stream.type || other.device != stream.device) continue;
-    Refuse(name, fmt::format("another type: '{}' is this device's default stream of that kind", other_name));
+    Refuse(name, fmt::format("another type: '{}' is this device's default stream of that kind",
+                             other_name));
   }
 }
 
@@ -81,7 +84,9 @@ HostId Parser::AddHost(const std::string& name, uint32_t rank) {
   ranks_[rank].hosts[name] = id;
   HostId issuer = host_;
   host_ = id;
-  Emit(OpKind::kHostBegin, name).aux = rank;
+  Op& op = Emit(OpKind::kHostBegin, name);
+  op.aux = rank;
+  if (name == "main") op.line = 0;  // no line declares it
   host_ = issuer;
   return id;
 }

@@ -1,4 +1,5 @@
-// `expect` lines. The names in them are checked when the file has been read: a line may stand above what it names.
+// `expect` lines. The names in them are checked when the file has been read: a line may stand above
+// what it names.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,14 +12,15 @@ namespace {
 constexpr const char* kLaneText = "a label, stream, host thread or graph of this file";
 
 const std::set<std::string_view>& PairCodes() {
-  static const std::set<std::string_view> kCodes = {"race-raw", "race-war", "race-waw", "fill-race", "host-race"};
+  static const std::set<std::string_view> kCodes = {"race-raw", "race-war", "race-waw", "fill-race",
+                                                    "host-race"};
   return kCodes;
 }
 
 const std::set<std::string_view>& AdviceCodes() {
   static const std::set<std::string_view> kCodes = {
-      "wait-unrecorded",         "record-stream-noop", "redundant-wait",
-      "redundant-record-stream", "implicit-sync",      "alloc-unordered", "await-never"};
+      "wait-unrecorded", "record-stream-noop", "redundant-wait", "redundant-record-stream",
+      "implicit-sync",   "alloc-unordered",    "await-never"};
   return kCodes;
 }
 
@@ -57,15 +59,18 @@ void Parser::ExpectAdvice(Expectation& expectation) {
     Refuse(at_.Peek(), fmt::format("'none' or one of {}", fmt::join(AdviceCodes(), ", ")));
   }
   expectation.code = at_.Take().text;
-  if (!at_.AtEnd()) expectation.subject = Checked(NameCheck::What::kAny, "a name, or the end of the line");
+  if (!at_.AtEnd())
+    expectation.subject = Checked(NameCheck::What::kAny, "a name, or the end of the line");
 }
 
 void Parser::ExpectHazard(Expectation& expectation) {
   expectation.kind = Expectation::Kind::kHazard;
   const Token code = at_.Peek();
   if (!PairCodes().count(code.text) && !IsCollectiveCode(code.text) && code.text != "lifetime") {
-    Refuse(code, fmt::format("'none', 'advice' or one of {}, lifetime, collective-order, collective-mismatch",
-                             fmt::join(PairCodes(), ", ")));
+    Refuse(code,
+           fmt::format(
+               "'none', 'advice' or one of {}, lifetime, collective-order, collective-mismatch",
+               fmt::join(PairCodes(), ", ")));
   }
   expectation.code = at_.Take().text;
   bool comm = IsCollectiveCode(expectation.code);
@@ -79,7 +84,8 @@ void Parser::ExpectHazard(Expectation& expectation) {
     } else if (!expectation.fix && at_.Accept("fix")) {
       expectation.fix = FixClause();
     } else {
-      Refuse(at_.Peek(), struck_allowed ? "'struck', 'fix' or the end of the line" : "'fix' or the end of the line");
+      Refuse(at_.Peek(), struck_allowed ? "'struck', 'fix' or the end of the line"
+                                        : "'fix' or the end of the line");
     }
   }
 }
@@ -87,7 +93,8 @@ void Parser::ExpectHazard(Expectation& expectation) {
 void Parser::ExpectSites(Expectation& expectation) {
   if (IsCollectiveCode(expectation.code) && at_.AtEnd()) return;
   expectation.first = Checked(NameCheck::What::kSite, kLaneText);
-  if (expectation.code != "lifetime") expectation.second = Checked(NameCheck::What::kSite, kLaneText);
+  if (expectation.code != "lifetime")
+    expectation.second = Checked(NameCheck::What::kSite, kLaneText);
 }
 
 ExpectFix Parser::FixClause() {
@@ -103,13 +110,16 @@ ExpectFix Parser::FixClause() {
   if (at_.Accept("realloc-before-wait")) {
     return {FixKind::kReallocBeforeWait, Checked(What::kBuffer, "a buffer of this file"), ""};
   }
-  if (at_.Accept("host-sync")) return {FixKind::kHostSync, Checked(What::kLane, "a stream of this file"), ""};
-  if (at_.Accept("pdl-wait")) return {FixKind::kPdlWait, Checked(What::kOperation, "a label or kernel"), ""};
+  if (at_.Accept("host-sync"))
+    return {FixKind::kHostSync, Checked(What::kLane, "a stream of this file"), ""};
+  if (at_.Accept("pdl-wait"))
+    return {FixKind::kPdlWait, Checked(What::kOperation, "a label or kernel"), ""};
   if (at_.Accept("handoff")) {
     std::string giver = Checked(What::kLane, "a host thread of this file");
     return {FixKind::kHandoff, giver, Checked(What::kLane, "a host thread of this file")};
   }
-  Refuse(at_.Peek(), "'wait', 'record_stream', 'realloc-before-wait', 'host-sync', 'pdl-wait' or 'handoff'");
+  Refuse(at_.Peek(),
+         "'wait', 'record_stream', 'realloc-before-wait', 'host-sync', 'pdl-wait' or 'handoff'");
 }
 
 std::string Parser::Checked(NameCheck::What what, const std::string& expected) {
@@ -128,8 +138,8 @@ void Parser::RefuseContradiction(const Token& token, const Expectation& expectat
   Kind contrary = kContrary.at(expectation.kind);
   for (const Expectation& other : file_.expectations) {
     if (other.kind != contrary) continue;
-    Refuse(token, fmt::format("no contradiction to the expect line {}", other.line),
-           "'none' stands alone among hazards, and 'advice none' among advice");
+    Refuse(token,
+           fmt::format("an expectation that can hold beside the one in line {}", other.line));
   }
 }
 
@@ -141,8 +151,9 @@ void Parser::CheckNames() {
                            : check.what == What::kComm      ? "a communicator of this file"
                            : check.what == What::kOperation ? "a label or kernel of this file"
                            : check.what == What::kAny       ? "a name of this file"
-                           : check.what == What::kLane      ? "a stream, host thread or graph of this file"
-                                                            : kLaneText;
+                           : check.what == What::kLane
+                               ? "a stream, host thread or graph of this file"
+                               : kLaneText;
     Refuse(check.token, expected);
   }
 }

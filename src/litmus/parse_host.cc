@@ -5,8 +5,8 @@
 namespace ss::litmus {
 
 void Parser::Sync() {
+  RefuseInCapture(at_.Previous(), "the work being captured does not run yet");
   Token name = at_.Name("a stream, an event or 'device'");
-  RefuseInCapture(name, "a host thread cannot wait for work that does not run");
   if (name.text == "device") {
     uint32_t device = at_.AtEnd() || at_.Sees("as") ? 0 : DeviceNumber();
     StringId label = LabelAndEnd();
@@ -26,8 +26,8 @@ void Parser::Sync() {
 }
 
 void Parser::Query() {
+  RefuseInCapture(at_.Previous(), "the work being captured does not run yet");
   Token name = at_.Name("a stream or an event");
-  RefuseInCapture(name, "a query");
   const Stream* stream = FindStream(name.text);
   EventId event = stream ? 0 : UseEvent(name);
   bool not_ready = at_.Sees("notready");
@@ -57,9 +57,9 @@ void Parser::Handoff() {
 void Parser::HostAccess() {
   Clauses clauses;
   std::string word = at_.Previous().text;
-  AccessList(word == "read" ? kRead : kWrite, true, clauses);
+  AccessList(word == "read" ? kRead : kWrite, kHostWords, clauses);
   while (!at_.AtEnd()) {
-    if (!AccessClause(true, false, clauses) && !AsClause(clauses)) {
+    if (!AccessClause(kHostWords, clauses) && !AsClause(clauses)) {
       Refuse(at_.Peek(), "'read', 'write' or 'as'");
     }
   }

@@ -6,12 +6,6 @@
 namespace ss::litmus {
 namespace {
 
-bool EndsAccessList(const Token& token) {
-  static const std::set<std::string_view> kClauses = {"read", "write", "atomic",       "as",
-                                                      "kernel", "root", "peer", "launch_event"};
-  return token.kind == Token::Kind::kEnd || kClauses.count(token.text);
-}
-
 struct KindRule {
   CollectiveKind kind{};
   const char* partner;  // the clause that it must have, "" = none
@@ -33,22 +27,28 @@ const std::map<std::string_view, KindRule>& Kinds() {
 
 }  // namespace
 
+const Parser::ClauseWords Parser::kKernelWords{
+    {"read", "write", "atomic", "as", "kernel", "launch_event"}};
+const Parser::ClauseWords Parser::kHostWords{{"read", "write", "as"}, true};
+const Parser::ClauseWords Parser::kCollectiveWords{{"read", "write", "as", "root", "peer"}};
+
 // One or more buffers behind `read`, `write` or `atomic`. The first is a buffer whatever its name.
-void Parser::AccessList(uint8_t mode, bool cpu, Clauses& clauses) {
+void Parser::AccessList(uint8_t mode, const ClauseWords& words, Clauses& clauses) {
   do {
     Target target = AnyTarget();
-    if (cpu) RefuseDeviceMemory(target);
+    if (words.cpu) RefuseDeviceMemory(target);
     target.access.mode = mode;
     clauses.accesses.push_back(target.access);
-  } while (!EndsAccessList(at_.Peek()));
+  } while (!at_.AtEnd() && !words.words.count(at_.Peek().text));
 }
 
-bool Parser::AccessClause(bool cpu, bool atomics, Clauses& clauses) {
-  uint8_t mode = at_.Sees("read") ? kRead : at_.Sees("write") ? kWrite : 0;
-  if (atomics && at_.Sees("atomic")) mode = kAtomic;
-  if (!mode) return false;
+bool Parser::AccessClause(const ClauseWords& words, Clauses& clauses) {
+  static const std::map<std::string_view, uint8_t> kModes = {
+      {"read", kRead}, {"write", kWrite}, {"atomic", kAtomic}};
+  auto mode = kModes.find(at_.Peek().text);
+  if (mode == kModes.end() || !words.words.count(mode->first)) return false;
   at_.Take();
-  AccessList(mode, cpu, clauses);
+  AccessList(mode->second, words, clauses);
   return true;
 }
 
@@ -80,8 +80,10 @@ void Parser::KernelWith(const Token& lane, uint16_t flags) {
     } else if (!event && at_.Accept("launch_event")) {
       event = UseEvent(at_.Name("an event"));
       flags |= kLaunchEvent;
-    } else if (!AccessClause(false, true, clauses) && !AsClause(clauses)) {
-      Refuse(at_.Peek(), "'kernel', 'read', 'write', 'atomic', 'launch_event' or 'as', each once but the accesses");
+    } else if (!AccessClause(kKernelWords, clauses) && !AsClause(clauses)) {
+      Refuse(at_.Peek(),
+             "'kernel', 'read', 'write', 'atomic', 'launch_event' or 'as', each once but the "
+             "accesses");
     }
   }
   if (event) Need(7, "launch_event");
@@ -96,7 +98,7 @@ void Parser::HostFunction(const Token& lane) {
   at_.Take();
   Clauses clauses;
   while (!at_.AtEnd()) {
-    if (!AccessClause(true, false, clauses) && !AsClause(clauses)) {
+    if (!AccessClause(kHostWords, clauses) && !AsClause(clauses)) {
       Refuse(at_.Peek(), "'read', 'write' or 'as'");
     }
   }
@@ -122,6 +124,7 @@ void Parser::Collective(const Token& lane) {
   Clauses clauses;
   uint64_t partner = CollectiveClauses(kind->second.kind, kind->second.partner, clauses);
   Need(23, "collective");
+  Need(24, "collective");
   Op& op = EmitOn(lane, OpKind::kCollective, word.text, clauses);
   op.object = comm;
   op.aux = static_cast<uint32_t>(kind->second.kind);
@@ -129,15 +132,17 @@ void Parser::Collective(const Token& lane) {
 }
 
 // Root or peer plus one, 0 = none. NCCL takes a root or a peer exactly where the kind has one.
-uint64_t Parser::CollectiveClauses(CollectiveKind kind, std::string_view partner_word, Clauses& clauses) {
+uint64_t Parser::CollectiveClauses(CollectiveKind kind, std::string_view partner_word,
+                                   Clauses& clauses) {
   uint64_t partner = 0;
   bool buffers = kind != CollectiveKind::kBarrier;
   while (!at_.AtEnd()) {
-    if (buffers && AccessClause(false, false, clauses)) continue;
+    if (buffers && AccessClause(kCollectiveWords, clauses)) continue;
     if (AsClause(clauses)) continue;
     if (partner || partner_word.empty() || !at_.Accept(partner_word)) {
-      Refuse(at_.Peek(), fmt::format("{}{}'as'", buffers ? "'read', 'write' or " : "",
-                                     partner_word.empty() ? "" : fmt::format("'{} N' or ", partner_word)));
+      Refuse(at_.Peek(),
+             fmt::format("{}{}'as'", buffers ? "'read', 'write' or " : "",
+                         partner_word.empty() ? "" : fmt::format("'{} N' or ", partner_word)));
     }
     partner = uint64_t{RankNumber()} + 1;
   }

@@ -22,7 +22,8 @@ std::optional<MemoryKind> PlainMemory(std::string_view word) {
 }
 
 bool CpuCanTouch(MemoryKind memory) {
-  return memory == MemoryKind::kPinned || memory == MemoryKind::kPageable || memory == MemoryKind::kManaged;
+  return memory == MemoryKind::kPinned || memory == MemoryKind::kPageable ||
+         memory == MemoryKind::kManaged;
 }
 
 }  // namespace
@@ -43,7 +44,8 @@ std::optional<size_t> Parser::ReuseClause(uint64_t bytes, MemoryKind memory) {
   Storage& old = WholeBuffer(name);
   if (!old.freed_line) Refuse(name, "a buffer that has been freed");
   if (old.taken_line) {
-    Refuse(name, "a buffer that has been freed", fmt::format("handed out again in line {}", old.taken_line));
+    Refuse(name, "a buffer that has been freed",
+           fmt::format("handed out again in line {}", old.taken_line));
   }
   if (old.memory != memory) Refuse(name, "a freed buffer of the same allocator");
   if (bytes > old.end - old.begin) {
@@ -53,17 +55,20 @@ std::optional<size_t> Parser::ReuseClause(uint64_t bytes, MemoryKind memory) {
   return static_cast<size_t>(&old - storages_.data());
 }
 
-size_t Parser::AddStorage(const Token& name, Storage storage, std::optional<size_t> reused, uint64_t bytes) {
+size_t Parser::AddStorage(const Token& name, Storage storage, std::optional<size_t> reused,
+                          uint64_t bytes) {
   uint64_t& next = Scope().next_address;
   storage.begin = reused ? storages_[*reused].begin : next;
   storage.end = storage.begin + bytes;
   storage.id = static_cast<BufferId>(storages_.size() + 1);
   storage.line = line_;
   if (!reused) next = RoundUp(storage.end) + kAlignment;
-  if ((next & (kRankSpace * 2 - 1)) > kRankSpace) Refuse(name, "less memory: a rank has 128T in all");
+  if ((next & (kRankSpace * 2 - 1)) > kRankSpace)
+    Refuse(name, "less memory: a rank has 128T in all");
   storages_.push_back(storage);
   Scope().buffers[name.text] = {storages_.size() - 1, storage.begin, storage.end, false};
-  declared_.try_emplace({Scope().rank, name.text}, PeerBuffer{storage.begin, storage.end, storage.memory});
+  declared_.try_emplace({Scope().rank, name.text},
+                        PeerBuffer{storage.begin, storage.end, storage.memory});
   return storages_.size() - 1;
 }
 
@@ -92,7 +97,8 @@ void Parser::AllocOnStream(const Token& name, uint64_t bytes) {
   const Stream& owner = UseStream(StreamName());
   if (!reused) reused = ReuseClause(bytes, MemoryKind::kCaching);
   StringId label = LabelAndEnd();
-  size_t storage = AddStorage(name, {.memory = MemoryKind::kCaching, .owner = owner.id}, reused, bytes);
+  size_t storage =
+      AddStorage(name, {.memory = MemoryKind::kCaching, .owner = owner.id}, reused, bytes);
   Op& op = EmitAlloc(OpKind::kAlloc, name, storage, owner.device);
   op.label = label;
   if (reused) op.flags |= kReuse;
@@ -122,7 +128,8 @@ void Parser::MallocAsync() {
   const Stream& stream = UseStream(stream_name);
   if (!reused) reused = ReuseClause(bytes, MemoryKind::kPool);
   StringId label = LabelAndEnd();
-  size_t storage = AddStorage(name, {.memory = MemoryKind::kPool, .owner = stream.id}, reused, bytes);
+  size_t storage =
+      AddStorage(name, {.memory = MemoryKind::kPool, .owner = stream.id}, reused, bytes);
   Op& op = EmitAlloc(OpKind::kAllocAsync, name, storage, stream.device);
   op.label = label;
   if (reused) op.flags |= kReuse;
@@ -130,7 +137,8 @@ void Parser::MallocAsync() {
 
 void Parser::MarkFreed(const Token& name, Storage& storage) {
   if (storage.freed_line) {
-    Refuse(name, "a buffer that has not been freed", fmt::format("freed in line {}", storage.freed_line));
+    Refuse(name, "a buffer that has not been freed",
+           fmt::format("freed in line {}", storage.freed_line));
   }
   storage.freed_line = line_;
 }
@@ -190,7 +198,8 @@ void Parser::View() {
   at_.ExpectEnd();
   Buffer view{target.storage, target.access.begin, target.access.end, true};
   Scope().buffers[name.text] = view;
-  declared_.try_emplace({Scope().rank, name.text}, PeerBuffer{view.begin, view.end, target.access.memory});
+  declared_.try_emplace({Scope().rank, name.text},
+                        PeerBuffer{view.begin, view.end, target.access.memory});
 }
 
 Buffer& Parser::UseBuffer(const Token& name) {
@@ -219,7 +228,8 @@ Parser::Target Parser::OwnTarget(const Token& name) {
   return target;
 }
 
-// A@N. The section of rank N may come later: then the first pass takes note, and the second one knows.
+// A@N. The section of rank N may come later: then the first pass takes note, and the second one
+// knows.
 Parser::Target Parser::PeerTarget(const Token& name) {
   at_.Expect("@");
   const Token rank_token = at_.Peek();
@@ -232,12 +242,14 @@ Parser::Target Parser::PeerTarget(const Token& name) {
   if (above) {
     const Buffer& buffer = section->second.buffers[name.text];
     target.storage = buffer.storage;
-    target.access = {.begin = buffer.begin, .end = buffer.end, .memory = storages_[buffer.storage].memory};
+    target.access = {
+        .begin = buffer.begin, .end = buffer.end, .memory = storages_[buffer.storage].memory};
   } else if (!peers_) {
     needs_second_pass_ = true;
     target.known = false;
   } else if (auto peer = peers_->find({rank, name.text}); peer != peers_->end()) {
-    target.access = {.begin = peer->second.begin, .end = peer->second.end, .memory = peer->second.memory};
+    target.access = {
+        .begin = peer->second.begin, .end = peer->second.end, .memory = peer->second.memory};
   } else {
     Refuse(name, fmt::format("a buffer that rank {} allocates", rank));
   }
@@ -253,8 +265,8 @@ void Parser::RangeClause(Target& target) {
   uint64_t end = at_.Bytes("the end of a range");
   if (end <= begin) Refuse(end_token, "an end beyond " + BytesText(begin));
   if (target.known && end > target.size()) {
-    Refuse(end_token, fmt::format("an end of at most {}, the size of '{}'", BytesText(target.size()),
-                                  target.token.text));
+    Refuse(end_token, fmt::format("an end of at most {}, the size of '{}'",
+                                  BytesText(target.size()), target.token.text));
   }
   at_.Expect("]");
   target.access.end = target.access.begin + end;

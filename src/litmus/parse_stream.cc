@@ -6,16 +6,26 @@ namespace ss::litmus {
 
 const std::map<std::string_view, Parser::StreamHandler>& Parser::StreamOperations() {
   static const std::map<std::string_view, StreamHandler> kOperations = {
-      {"kernel", &Parser::Kernel},         {"read", &Parser::Kernel},
-      {"write", &Parser::Kernel},          {"atomic", &Parser::Kernel},
-      {"as", &Parser::Kernel},             {"launch_event", &Parser::Kernel},
-      {"pdl", &Parser::Pdl},               {"pdl_wait", &Parser::PdlWait},
-      {"copy", &Parser::Copy},             {"copy_sync", &Parser::Copy},
-      {"memset", &Parser::Memset},         {"memset_async", &Parser::Memset},
-      {"record", &Parser::Record},         {"wait", &Parser::Wait},
-      {"wait_stream", &Parser::WaitStream}, {"host_fn", &Parser::HostFunction},
-      {"signal", &Parser::Signal},         {"await", &Parser::Await},
-      {"launch", &Parser::Launch},         {"collective", &Parser::Collective},
+      {"kernel", &Parser::Kernel},
+      {"read", &Parser::Kernel},
+      {"write", &Parser::Kernel},
+      {"atomic", &Parser::Kernel},
+      {"as", &Parser::Kernel},
+      {"launch_event", &Parser::Kernel},
+      {"pdl", &Parser::Pdl},
+      {"pdl_wait", &Parser::PdlWait},
+      {"copy", &Parser::Copy},
+      {"copy_sync", &Parser::Copy},
+      {"memset", &Parser::Memset},
+      {"memset_async", &Parser::Memset},
+      {"record", &Parser::Record},
+      {"wait", &Parser::Wait},
+      {"wait_stream", &Parser::WaitStream},
+      {"host_fn", &Parser::HostFunction},
+      {"signal", &Parser::Signal},
+      {"await", &Parser::Await},
+      {"launch", &Parser::Launch},
+      {"collective", &Parser::Collective},
   };
   return kOperations;
 }
@@ -27,7 +37,8 @@ void Parser::StreamOperation(const Token& lane) {
   auto operation = StreamOperations().find(at_.Peek().text);
   if (at_.Peek().kind != Token::Kind::kWord || operation == StreamOperations().end()) {
     Refuse(at_.Peek(),
-           "an operation: kernel, read, write, atomic, pdl, pdl_wait, copy, copy_sync, memset, memset_async, "
+           "an operation: kernel, read, write, atomic, pdl, pdl_wait, copy, copy_sync, memset, "
+           "memset_async, "
            "record, wait, wait_stream, host_fn, signal, await, launch or collective");
   }
   // A wait may be what brings the stream into a capture: it checks for itself.
@@ -51,8 +62,8 @@ void Parser::Copy(const Token& lane) {
   at_.Expect("<-");
   Target source = AnyTarget();
   if (destination.known && source.known && source.size() != destination.size()) {
-    Refuse(source.token, fmt::format("a source of {}, as much as the destination",
-                                     BytesText(destination.size())),
+    Refuse(source.token,
+           fmt::format("a source of {}, as much as the destination", BytesText(destination.size())),
            fmt::format("it has {}", BytesText(source.size())));
   }
   source.access.mode = kRead;
@@ -136,7 +147,8 @@ void Parser::SignalOrAwait(const Token& lane, OpKind kind) {
     } else if (kind == OpKind::kSignal && at_.Accept("no_barrier")) {
       flags = kNoBarrier;
     } else if (!AsClause(clauses)) {
-      Refuse(at_.Peek(), kind == OpKind::kSignal ? "'rank', 'no_barrier' or 'as'" : "'rank' or 'as'");
+      Refuse(at_.Peek(),
+             kind == OpKind::kSignal ? "'rank', 'no_barrier' or 'as'" : "'rank' or 'as'");
     }
   }
   Need(11, word.text);

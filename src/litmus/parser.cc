@@ -16,7 +16,8 @@ Parser::Parser(std::string file_name, const PeerTable* peers) : peers_(peers) {
   Program& program = file_.program;
   program.source = std::move(file_name);
   // Ids start at 1: 0 means none in an Op.
-  for (auto* names : {&program.event_names, &program.flag_names, &program.comm_names, &program.graph_names}) {
+  for (auto* names :
+       {&program.event_names, &program.flag_names, &program.comm_names, &program.graph_names}) {
     names->emplace_back();
   }
 }
@@ -35,16 +36,26 @@ LitmusFile Parser::Run(std::string_view text) {
 
 const std::map<std::string_view, Parser::Handler>& Parser::Statements() {
   static const std::map<std::string_view, Handler> kStatements = {
-      {"title", &Parser::Title},         {"mode", &Parser::Mode},
-      {"stream", &Parser::DeclareStream}, {"destroy", &Parser::DestroyStream},
-      {"host", &Parser::DeclareHost},    {"rank", &Parser::DeclareRank},
-      {"alloc", &Parser::Alloc},         {"malloc_async", &Parser::MallocAsync},
-      {"free", &Parser::Free},           {"free_async", &Parser::FreeAsync},
-      {"record_stream", &Parser::RecordStream}, {"fill", &Parser::Fill},
-      {"view", &Parser::View},           {"sync", &Parser::Sync},
-      {"query", &Parser::Query},         {"handoff", &Parser::Handoff},
-      {"read", &Parser::HostAccess},     {"write", &Parser::HostAccess},
-      {"capture", &Parser::BeginCapture}, {"end", &Parser::EndCapture},
+      {"title", &Parser::Title},
+      {"mode", &Parser::Mode},
+      {"stream", &Parser::DeclareStream},
+      {"destroy", &Parser::DestroyStream},
+      {"host", &Parser::DeclareHost},
+      {"rank", &Parser::DeclareRank},
+      {"alloc", &Parser::Alloc},
+      {"malloc_async", &Parser::MallocAsync},
+      {"free", &Parser::Free},
+      {"free_async", &Parser::FreeAsync},
+      {"record_stream", &Parser::RecordStream},
+      {"fill", &Parser::Fill},
+      {"view", &Parser::View},
+      {"sync", &Parser::Sync},
+      {"query", &Parser::Query},
+      {"handoff", &Parser::Handoff},
+      {"read", &Parser::HostAccess},
+      {"write", &Parser::HostAccess},
+      {"capture", &Parser::BeginCapture},
+      {"end", &Parser::EndCapture},
       {"expect", &Parser::Expect},
   };
   return kStatements;
@@ -76,7 +87,8 @@ void Parser::LaneStatement() {
   at_.Expect(":");
   host_ = host_token_.text.empty() ? Scope().main : UseHost(host_token_);
   if (!Scope().hosts.count(lane.text)) return StreamOperation(lane);
-  if (!host_token_.text.empty()) Refuse(lane, "a stream: '@" + host_token_.text + "' names the host thread");
+  if (!host_token_.text.empty())
+    Refuse(lane, "a stream: '@" + host_token_.text + "' names the host thread");
   host_ = UseHost(lane);
   if (!at_.Sees("read") && !at_.Sees("write")) Refuse(at_.Peek(), "'read' or 'write'");
   at_.Take();
@@ -85,10 +97,11 @@ void Parser::LaneStatement() {
 
 void Parser::Finish(uint32_t lines) {
   if (capture_) {
-    throw SyntaxError{lines + 1, 1,
-                      fmt::format("found the end of the file, expected 'end' of the capture of {} in line {}",
-                                  Quoted(capture_->name), capture_->name.line),
-                      ""};
+    throw SyntaxError{
+        lines + 1, 1,
+        fmt::format("found the end of the file, expected 'end' of the capture of {} in line {}",
+                    Quoted(capture_->name), capture_->name.line),
+        ""};
   }
   for (const auto& [token, rank] : ranks_named_) {
     if (!ranks_.count(rank)) Refuse(token, "a rank that the file opens with 'rank N'");
@@ -160,12 +173,14 @@ Stream& Parser::UseStream(const Token& name) {
   if (Stream* stream = FindStream(name.text)) return *stream;
   auto ended = Scope().streams.find(name.text);
   if (ended == Scope().streams.end()) Refuse(name, "a stream declared above");
-  Refuse(name, "a stream declared above", fmt::format("destroyed in line {}", ended->second.ended_line));
+  Refuse(name, "a stream declared above",
+         fmt::format("destroyed in line {}", ended->second.ended_line));
 }
 
 HostId Parser::UseHost(const Token& name) {
   auto found = Scope().hosts.find(name.text);
-  if (found == Scope().hosts.end()) Refuse(name, "a host thread declared above", "'host NAME' declares one");
+  if (found == Scope().hosts.end())
+    Refuse(name, "a host thread declared above", "'host NAME' declares one");
   return found->second;
 }
 

@@ -1,9 +1,10 @@
 // The statements of a litmus file, lowered to Ops as they are read.
 //
-// One class, several files: parse_declare.cc (streams, hosts, ranks, title), parse_memory.cc (alloc ... fill),
-// parse_stream.cc and parse_kernel.cc (`S: OP`), parse_host.cc (sync, query, CPU accesses), capture.cc
-// (what a capture forbids), parse_expect.cc. Statements are lowered at once: a tree would be walked once, in
-// this order. The one thing that needs a look ahead, `A@N` above rank N's section, is a second pass.
+// One class, several files: parse_declare.cc (streams, hosts, ranks, title), parse_memory.cc (alloc
+// ... fill), parse_stream.cc and parse_kernel.cc (`S: OP`), parse_host.cc (sync, query, CPU
+// accesses), capture.cc (what a capture forbids), parse_expect.cc. Statements are lowered at once:
+// a tree would be walked once, in this order. The one thing that needs a look ahead, `A@N` above
+// rank N's section, is a second pass.
 #pragma once
 
 #include <map>
@@ -39,6 +40,13 @@ class Parser {
     std::vector<Access> accesses;
     StringId label = 0;
   };
+  // The words that begin a clause of an operation, and so end a list of buffers: elsewhere they are
+  // names.
+  struct ClauseWords {
+    std::set<std::string_view> words;
+    bool cpu = false;  // its accesses are the CPU's
+  };
+  static const ClauseWords kKernelWords, kHostWords, kCollectiveWords;
   // Bytes named in an operation. `known` is false for a peer's buffer in the first pass.
   struct Target {
     Token token;
@@ -68,8 +76,8 @@ class Parser {
   Op& Emit(OpKind kind, std::string_view name, const std::vector<Access>& accesses = {});
   StringId Intern(std::string_view text) { return file_.program.strings.Intern(text); }
   void Need(int rule, std::string_view what);
-  StringId Label();                   // after `as`
-  StringId LabelAndEnd();             // [as LABEL] and nothing more
+  StringId Label();        // after `as`
+  StringId LabelAndEnd();  // [as LABEL] and nothing more
   void Closing(Op& op) { op.label = LabelAndEnd(); }
   Stream* FindStream(const std::string& name);  // a live one
   Token StreamName();
@@ -103,7 +111,8 @@ class Parser {
   void View();
   Token NewBufferName();
   std::optional<size_t> ReuseClause(uint64_t bytes, MemoryKind memory);
-  size_t AddStorage(const Token& name, Storage storage, std::optional<size_t> reused, uint64_t bytes);
+  size_t AddStorage(const Token& name, Storage storage, std::optional<size_t> reused,
+                    uint64_t bytes);
   Op& EmitAlloc(OpKind kind, const Token& name, size_t storage, uint32_t device);
   Buffer& UseBuffer(const Token& name);
   Storage& WholeBuffer(const Token& name);  // refuses a view
@@ -134,8 +143,8 @@ class Parser {
   void Launch(const Token& lane);
   void Collective(const Token& lane);
   uint64_t CollectiveClauses(CollectiveKind kind, std::string_view partner_word, Clauses& clauses);
-  void AccessList(uint8_t mode, bool cpu, Clauses& clauses);
-  bool AccessClause(bool cpu, bool atomics, Clauses& clauses);
+  void AccessList(uint8_t mode, const ClauseWords& words, Clauses& clauses);
+  bool AccessClause(const ClauseWords& words, Clauses& clauses);
   bool AsClause(Clauses& clauses);
   uint32_t FlagId(uint32_t rank, const std::string& name);
   uint32_t CommId(const std::string& name);
@@ -174,10 +183,10 @@ class Parser {
   PeerTable declared_;
   bool needs_second_pass_ = false;
 
-  Cursor at_;            // the line being read
+  Cursor at_;  // the line being read
   uint32_t line_ = 0;
-  HostId host_ = 0;      // who issues the statement
-  Token host_token_;     // of `@HOST`, empty = main
+  HostId host_ = 0;   // who issues the statement
+  Token host_token_;  // of `@HOST`, empty = main
 
   std::map<uint32_t, RankScope> ranks_;
   RankScope* scope_ = nullptr;  // nullptr: no rank is open yet
@@ -185,7 +194,8 @@ class Parser {
   std::map<std::pair<uint32_t, std::string>, uint32_t> flags_;
   std::map<std::string, uint32_t> comms_;
   std::set<std::string> kernels_;
-  std::vector<std::pair<Token, uint32_t>> ranks_named_;  // checked at the end: sections come in any order
+  std::vector<std::pair<Token, uint32_t>>
+      ranks_named_;  // checked at the end: sections come in any order
   std::vector<NameCheck> names_expected_;
   std::optional<Capture> capture_;
   HostId next_host_ = 0;

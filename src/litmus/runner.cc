@@ -22,9 +22,11 @@ LitmusOutcome JudgeRefusal(const std::string& name, const Error& error,
                            const std::optional<ExpectedError>& expected) {
   if (!expected) return {Status::kMalformed, {error.Text()}};
   std::string text = error.Text();
-  if (error.place == Place(name, *expected) && text.find(expected->text) != std::string::npos) return {};
+  if (error.place == Place(name, *expected) && text.find(expected->text) != std::string::npos)
+    return {};
   return {Status::kMalformed,
-          {text, fmt::format("{}: expected a refusal with '{}'", Place(name, *expected), expected->text)}};
+          {text, fmt::format("{}: expected a refusal with '{}'", Place(name, *expected),
+                             expected->text)}};
 }
 
 std::string Unmodelled(const LitmusFile& file, const LitmusOptions& options) {
@@ -36,7 +38,8 @@ std::string Unmodelled(const LitmusFile& file, const LitmusOptions& options) {
   return text;
 }
 
-LitmusOutcome Judge(const LitmusFile& file, const std::string& name, const AnalyseFunction& analyse) {
+LitmusOutcome Judge(const LitmusFile& file, const std::string& name,
+                    const AnalyseFunction& analyse) {
   LitmusOutcome outcome;
   for (const std::string& message : MatchExpectations(file.expectations, analyse(file.program))) {
     outcome.messages.push_back(name + ": " + message);
@@ -47,17 +50,19 @@ LitmusOutcome Judge(const LitmusFile& file, const std::string& name, const Analy
 
 }  // namespace
 
-LitmusOutcome RunLitmusText(std::string_view text, const std::string& name, const AnalyseFunction& analyse,
-                            const LitmusOptions& options) {
+LitmusOutcome RunLitmusText(std::string_view text, const std::string& name,
+                            const AnalyseFunction& analyse, const LitmusOptions& options) {
   auto expected = ParseExpectedError(text);
   if (!expected && text.substr(0, 7) == "#!error") {
-    return {Status::kMalformed, {name + ":1:1: found a broken '#!error' line, expected '#!error LINE:COLUMN TEXT'"}};
+    return {Status::kMalformed,
+            {name + ":1:1: found a broken '#!error' line, expected '#!error LINE:COLUMN TEXT'"}};
   }
   Result<LitmusFile> file = ParseLitmus(text, name);
   if (!file) return JudgeRefusal(name, file.error(), expected);
   if (expected) {
-    return {Status::kFailed, {fmt::format("{}: expected a refusal with '{}', but the file is accepted",
-                                          Place(name, *expected), expected->text)}};
+    return {Status::kFailed,
+            {fmt::format("{}: expected a refusal with '{}', but the file is accepted",
+                         Place(name, *expected), expected->text)}};
   }
   if (std::string rules = Unmodelled(*file, options); !rules.empty()) {
     return {Status::kSkipped, {fmt::format("{}: needs {}, not modelled yet", name, rules)}};
@@ -66,8 +71,10 @@ LitmusOutcome RunLitmusText(std::string_view text, const std::string& name, cons
   return Judge(*file, name, analyse);
 }
 
-LitmusOutcome RunLitmusFile(const std::string& path, const AnalyseFunction& analyse, const LitmusOptions& options) {
-  if (EndsWith(path, ".pipe")) return {Status::kSkipped, {path + ": pipelines are not modelled yet"}};
+LitmusOutcome RunLitmusFile(const std::string& path, const AnalyseFunction& analyse,
+                            const LitmusOptions& options) {
+  if (EndsWith(path, ".pipe"))
+    return {Status::kSkipped, {path + ": pipelines are not modelled yet"}};
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
   if (file) text << file.rdbuf();

@@ -15,16 +15,20 @@ bool IsWordChar(char c) {
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
-bool IsSymbolChar(char c) { return std::string_view(":[]@<>{}(),;\"#").find(c) != std::string_view::npos; }
+bool IsSymbolChar(char c) {
+  return std::string_view(":[]@<>{}(),;\"#").find(c) != std::string_view::npos;
+}
 
 size_t EndOfWord(std::string_view text, size_t at) {
   while (at < text.size() && IsWordChar(text[at])) ++at;
   return at;
 }
 
-// Bytes that belong to nothing (UTF-8, control characters) stay together, so that an error quotes them whole.
+// Bytes that belong to nothing (UTF-8, control characters) stay together, so that an error quotes
+// them whole.
 size_t EndOfOther(std::string_view text, size_t at) {
-  while (at < text.size() && !IsWordChar(text[at]) && !IsBlank(text[at]) && !IsSymbolChar(text[at])) ++at;
+  while (at < text.size() && !IsWordChar(text[at]) && !IsBlank(text[at]) && !IsSymbolChar(text[at]))
+    ++at;
   return at;
 }
 
@@ -39,7 +43,8 @@ std::string Quoted(const Token& token) {
   if (token.kind == Token::Kind::kEnd) return "the end of the line";
   std::string text;
   for (unsigned char c : token.text.substr(0, kMaxQuoted)) {
-    text += c < 0x20 || c >= 0x7f ? fmt::format("\\x{:02x}", c) : std::string(1, static_cast<char>(c));
+    text +=
+        c < 0x20 || c >= 0x7f ? fmt::format("\\x{:02x}", c) : std::string(1, static_cast<char>(c));
   }
   return "'" + text + (token.text.size() > kMaxQuoted ? "..." : "") + "'";
 }
@@ -66,7 +71,8 @@ std::vector<Token> Tokenise(std::string_view text, uint32_t line) {
     } else if (text[at] == '"') {
       size_t close = text.find('"', at + 1);
       if (close == std::string_view::npos) {
-        Refuse({Token::Kind::kString, std::string(text.substr(at)), line, static_cast<uint32_t>(at + 1)},
+        Refuse({Token::Kind::kString, std::string(text.substr(at)), line,
+                static_cast<uint32_t>(at + 1)},
                "a closing '\"' on this line");
       }
       at = add(Token::Kind::kString, at, close + 1, 1);

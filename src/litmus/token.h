@@ -1,5 +1,6 @@
-// One line of a litmus file as tokens. A word is a name, a number, a size or a hyphenated code; what a
-// word must look like is the business of the place that reads it, so that an error can say what was meant.
+// One line of a litmus file as tokens. A word is a name, a number, a size or a hyphenated code;
+// what a word must look like is the business of the place that reads it, so that an error can say
+// what was meant.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace ss::litmus {
 
-// Thrown inside this folder only; ParseLitmus turns it into a Result. A parser of forty statements that
-// checked a Result after every token would be mostly checks.
+// Thrown inside this folder only; ParseLitmus turns it into a Result. A parser of forty statements
+// that checked a Result after every token would be mostly checks.
 struct SyntaxError {
   uint32_t line = 0;
   uint32_t column = 0;
