@@ -55,8 +55,8 @@ bool Models(int rule) {
   return kRules.count(rule) != 0;
 }
 
-Verdict Judge(const Program& program, const Faults& faults) {
-  return Judging(program, faults).Run();
+Verdict Judge(const Program& program) {
+  return Judging(program).Run();
 }
 
 }  // namespace ss::reference

@@ -14,8 +14,7 @@ namespace ss::reference {
 
 class Judging {
  public:
-  Judging(const Program& program, const Faults& faults)
-      : faults_(faults), program_(program), timeline_(program, faults) {}
+  explicit Judging(const Program& program) : program_(program), timeline_(program) {}
   Verdict Run();
 
  private:
@@ -82,7 +81,6 @@ class Judging {
   void Note(const std::string& rule) { ++verdict_.exercised[rule]; }
   const Tenant& tenant(TenantId id) const { return timeline_.storage().tenants()[id]; }
 
-  const Faults& faults_;
   const Program& program_;
   Timeline timeline_;
   Verdict verdict_;

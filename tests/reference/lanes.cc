@@ -19,8 +19,11 @@ bool ImplicitlyOrdered(const Lane& a, const Lane& b) {
 
 }  // namespace
 
-void LaneTable::DeclareStream(const Op& op, const std::string& name) {
+bool LaneTable::DeclareStream(const Op& op, const std::string& name) {
+  bool again = false;
+  for (const auto& [id, other] : declared_) again |= other.name == name;
   declared_[op.stream] = {static_cast<StreamType>(op.aux), op.value, name};
+  return again;
 }
 
 void LaneTable::DeclareHost(HostId host, const std::string& name) { host_names_[host] = name; }

@@ -32,7 +32,8 @@ struct Lane {
 
 class LaneTable {
  public:
-  void DeclareStream(const Op& op, const std::string& name);
+  // True where the name has been another stream's.
+  bool DeclareStream(const Op& op, const std::string& name);
   void DeclareHost(HostId host, const std::string& name);
   void DestroyStream(StreamId stream, size_t at);
 

@@ -21,7 +21,6 @@ std::vector<Judging::Use> Judging::UsesOf(TenantId id, size_t before) const {
 
 Nodes Judging::RecordedTails(const Tenant& freed) const {
   Nodes tails;
-  if (faults_.Off("record_stream")) return tails;
   for (LaneId lane : freed.recorded) {
     for (Node node : timeline_.lanes().Tail(lane, freed.freed)) tails.push_back(node);
   }
@@ -31,7 +30,7 @@ Nodes Judging::RecordedTails(const Tenant& freed) const {
 // The default mode trusts what any host thread saw complete before the free.
 Nodes Judging::SeenByAnyHost(const Tenant& freed, bool incidental) const {
   Nodes seen;
-  if (program_.strict || faults_.Off("seen")) return seen;
+  if (program_.strict) return seen;
   for (const Acquisition& acquired : timeline_.acquisitions()) {
     if (acquired.op < freed.freed && (incidental || !acquired.incidental)) {
       seen.push_back(acquired.node);
@@ -46,7 +45,7 @@ Nodes Judging::FreeTargets(const Tenant& freed, bool with_recorded, bool inciden
   const size_t f = freed.freed;
   Nodes targets = {timeline_.nodes(f).call, freed.free_marker};
   auto add = [&](const Nodes& nodes) { targets.insert(targets.end(), nodes.begin(), nodes.end()); };
-  if (freed.owner != kNoLane && !faults_.Off("owner_frontier")) {
+  if (freed.owner != kNoLane) {
     add(timeline_.lanes().Frontier(freed.owner, f));
   }
   if (with_recorded) add(RecordedTails(freed));
@@ -72,7 +71,7 @@ void Judging::JudgeFree(size_t f) {
     if (over_by_then.HasAll(use.done)) over_uses_[id].insert(use.op);
   }
   if (pending.uses.empty()) return;
-  Note("lifetime");
+  Note("19 uncovered at the free");
   pending_.push_back(pending);
   // Only a caching allocator lets the owner catch up before it allocates again.
   if (tenant(id).owner == kNoLane) Settle(&pending_.back(), std::nullopt);
@@ -117,12 +116,12 @@ void Judging::SettleAtAllocation(size_t j) {
 // Withdraws what the owner or the allocating thread covers by now, reports the rest.
 void Judging::Settle(Pending* pending, std::optional<size_t> allocation) {
   const Tenant& freed = tenant(pending->tenant);
-  if (allocation && !faults_.Off("withdrawal")) {
+  if (allocation) {
     const NodeSet known = Before(OwnerAt(freed, *allocation), 0, false);
     auto covered = [&](const Use& use) { return known.HasAll(use.done); };
     const size_t before = pending->uses.size();
     std::erase_if(pending->uses, covered);
-    if (pending->uses.size() < before) Note("withdrawn");
+    if (pending->uses.size() < before) Note("19 withdrawn at the next allocation");
   }
   ReportUses(pending, allocation);
   pending->uses.clear();

@@ -33,6 +33,7 @@ void Judging::AddConflicts(size_t a, size_t b,
       if (!Writes(x.mode) && !Writes(y.mode)) continue;
       Candidate& candidate = mine[y.tenant];
       candidate.op = a;
+      if (x.begin != y.begin || x.end != y.end) Note("22 ranges that overlap in part");
       candidate.raw |= Writes(x.mode) && (y.mode & kRead) != 0;
       candidate.waw |= Writes(x.mode) && Writes(y.mode);
       candidate.war |= (x.mode & kRead) != 0 && Writes(y.mode);
@@ -65,7 +66,7 @@ void Judging::AddPoolAllocations(size_t b, std::map<TenantId, std::vector<Candid
 std::map<TenantId, std::vector<Judging::Candidate>> Judging::Candidates(size_t b) {
   std::map<TenantId, std::vector<Candidate>> found;
   for (size_t a = b; a-- > 0;) AddConflicts(a, b, &found);
-  if (!faults_.Off("pool_alloc")) AddPoolAllocations(b, &found);
+  AddPoolAllocations(b, &found);
   for (auto& [id, candidates] : found) {
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const Candidate& x, const Candidate& y) { return x.op > y.op; });
@@ -126,7 +127,7 @@ void Judging::JudgeUseAfterFree(size_t b) {
     const Tenant& used = tenant(piece.tenant);
     if (used.freed > b || used.exit_free || !seen.insert(piece.tenant).second) continue;
     AddHazard("lifetime", piece.tenant, b, used.freed, false);
-    Note("use_after_free");
+    Note("19 use after free");
   }
 }
 

@@ -51,7 +51,7 @@ struct Verdict {
 // Is the rule (its number in docs/semantics.md) part of the reference?
 bool Models(int rule);
 
-Verdict Judge(const Program& program, const Faults& faults = {});
+Verdict Judge(const Program& program);
 
 // The same as the report that the litmus matcher takes. Fixes are not part of it.
 Report ToReport(const Program& program, const Verdict& verdict);

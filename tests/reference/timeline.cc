@@ -2,8 +2,8 @@
 
 namespace ss::reference {
 
-Timeline::Timeline(const Program& program, const Faults& faults)
-    : program_(program), faults_(faults), nodes_(program.ops.size()) {
+Timeline::Timeline(const Program& program)
+    : program_(program), nodes_(program.ops.size()) {
   for (size_t i = 0; i < program.ops.size(); ++i) AddOp(i);
 }
 
@@ -25,7 +25,8 @@ void Timeline::AddOp(size_t i) {
 void Timeline::Dispatch(size_t i) {
   switch (op(i).kind) {
     case OpKind::kStreamCreate:
-      return lanes_.DeclareStream(op(i), program_.strings.Get(op(i).name));
+      if (lanes_.DeclareStream(op(i), program_.strings.Get(op(i).name))) Note("1 name comes back");
+      return;
     case OpKind::kStreamDestroy:
       return lanes_.DestroyStream(op(i).stream, i);
     case OpKind::kKernel:

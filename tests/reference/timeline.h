@@ -21,12 +21,6 @@
 
 namespace ss::reference {
 
-// Planted faults, so that a test can ask whether the random programs would notice them.
-struct Faults {
-  std::set<std::string> off;
-  bool Off(const std::string& rule) const { return !off.empty() && off.count(rule) != 0; }
-};
-
 struct OpNodes {
   Node call = 0, ret = 0;
   Node start = 0, done = 0;  // enqueued operations and CPU accesses
@@ -47,7 +41,7 @@ struct Acquisition {
 
 class Timeline {
  public:
-  Timeline(const Program& program, const Faults& faults);
+  explicit Timeline(const Program& program);
 
   const Program& program() const { return program_; }
   const Op& op(size_t i) const { return program_.ops[i]; }
@@ -75,6 +69,7 @@ class Timeline {
   // timeline_stream.cc
   void Enqueue(size_t i, bool work);
   void CutAccesses(size_t i);
+  void NoteEnqueue(size_t i, bool implicit);
   void Record(size_t i);
   void Wait(size_t i);
   // timeline_copy.cc
@@ -89,7 +84,6 @@ class Timeline {
   LaneId StreamLane(size_t i) { return lanes_.StreamLane(op(i).stream, op(i).host); }
 
   const Program& program_;
-  const Faults& faults_;
   Graph graph_;
   LaneTable lanes_;
   Storage storage_;

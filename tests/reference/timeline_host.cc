@@ -58,7 +58,7 @@ std::vector<uint64_t> Timeline::UsedObjects(size_t i) {
 // Rule 3, default mode: whoever touches what another thread touched before knows what that thread
 // knows at present.
 void Timeline::TakeHandover(size_t i) {
-  if (program_.strict || faults_.Off("handover")) return;
+  if (program_.strict) return;
   const HostId self = op(i).host;
   std::set<HostId> others;
   for (uint64_t object : UsedObjects(i)) {
@@ -70,7 +70,7 @@ void Timeline::TakeHandover(size_t i) {
   for (HostId other : others) {
     for (Node known : lanes_.Tail(lanes_.HostLane(other), i)) {
       graph_.Connect(known, nodes_[i].call);
-      Note("handover");
+      Note("3 handover");
     }
   }
 }
@@ -87,24 +87,24 @@ void Timeline::HostSync(size_t i) {
     auto record = last_record_.find(op.object);
     if (record == last_record_.end()) {
       unrecorded_.push_back(i);
-      return Note("unrecorded");
+      return Note("5 never recorded");
     }
   }
-  if ((op.flags & (kNotReady | kAllocatorInternal)) != 0) return Note("notready");
+  if ((op.flags & (kNotReady | kAllocatorInternal)) != 0) return Note("6 not ready");
   Nodes over;
   if (op.kind == OpKind::kDeviceSync) {
     over = lanes_.DeviceTails(op.aux, op.value, i);
-    Note("device_sync");
+    Note("6 device sync");
   } else if (op.kind == OpKind::kStreamSync || op.kind == OpKind::kStreamQuery) {
     // A synchronisation of the legacy stream waits for all blocking streams; one of a blocking
     // stream queues nothing, so it waits for that stream's own work alone.
     const LaneId lane = StreamLane(i);
     const bool legacy = lanes_[lane].type == StreamType::kLegacy;
     over = legacy ? lanes_.Frontier(lane, i) : lanes_.Tail(lane, i);
-    Note(op.kind == OpKind::kStreamSync ? "stream_sync" : "stream_query");
+    Note(op.kind == OpKind::kStreamSync ? "6 stream sync" : "6 stream query");
   } else {
     over = {nodes_[last_record_[op.object]].done};
-    Note(op.kind == OpKind::kEventSync ? "event_sync" : "event_query");
+    Note(op.kind == OpKind::kEventSync ? "6 event sync" : "6 event query");
   }
   for (Node node : over) HostAcquires(i, node, false);
 }
@@ -116,7 +116,7 @@ void Timeline::Handoff(size_t i) {
   for (Node before : lanes_.Tail(to, i)) graph_.Connect(before, entry);
   graph_.Connect(nodes_[i].ret, entry);
   lanes_.Append(to, i, entry);
-  Note("handoff");
+  Note("3 handoff");
 }
 
 void Timeline::HostAccess(size_t i) {
@@ -129,7 +129,7 @@ void Timeline::HostAccess(size_t i) {
   graph_.Connect(self.call, self.start);
   graph_.Connect(self.start, self.done);
   graph_.Connect(self.done, self.ret);
-  Note("host_access");
+  Note("12 CPU access");
 }
 
 }  // namespace ss::reference

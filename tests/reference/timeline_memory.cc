@@ -19,6 +19,7 @@ void Timeline::Allocate(size_t i) {
   if (op.kind == OpKind::kAlloc && op.stream != 0) tenant.owner = StreamLane(i);
   storage_.Allocate(tenant);
   if (op.kind == OpKind::kAllocAsync) {
+    Note("17 cudaMallocAsync");
     Enqueue(i, true);
     nodes_[i].pieces.clear();  // no access: judged as the allocation that it is
   }
@@ -45,11 +46,12 @@ void Timeline::Free(size_t i) {
     return;
   }
   tenant->free_marker = nodes_[i].ret;
+  if (tenant->memory == MemoryKind::kPinned) Note("16 cudaFreeHost");
   // Rule 16: cudaFree waits for the device, and that is not to be relied on.
   if (tenant->memory != MemoryKind::kDevice && tenant->memory != MemoryKind::kManaged) return;
   for (Node node : lanes_.DeviceTails(tenant->device, tenant->rank, i)) {
     HostAcquires(i, node, true);
-    Note("cudafree");
+    Note("16 cudaFree");
   }
 }
 
@@ -60,10 +62,10 @@ void Timeline::RecordStream(size_t i) {
   const LaneId lane = StreamLane(i);
   if (lane == tenant->owner) {
     owner_records_.push_back({i, storage_.IdOf(op(i).object)});
-    return Note("record_stream_noop");
+    return Note("18 owner recorded");
   }
   tenant->recorded.insert(lane);
-  Note("record_stream");
+  Note("18 record_stream");
 }
 
 }  // namespace ss::reference

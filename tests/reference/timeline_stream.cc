@@ -1,4 +1,6 @@
 // Work in stream order and events: rules 2, 4, 5 and 10.
+#include <algorithm>
+
 #include "tests/reference/timeline.h"
 
 namespace ss::reference {
@@ -20,16 +22,28 @@ void Timeline::Enqueue(size_t i, bool work) {
   self.work = work;
   self.start = graph_.Add();
   self.done = graph_.Add();
-  if (!faults_.Off("host_to_stream")) graph_.Connect(self.call, self.start);
-  const bool implicit = !faults_.Off("legacy");
-  const Nodes before = implicit ? lanes_.Frontier(self.lane, i) : lanes_.Tail(self.lane, i);
-  if (before.size() > lanes_.Tail(self.lane, i).size()) Note("legacy");
+  graph_.Connect(self.call, self.start);
+  const Nodes before = lanes_.Frontier(self.lane, i);
+  NoteEnqueue(i, before.size() > lanes_.Tail(self.lane, i).size());
   for (Node node : before) graph_.Connect(node, self.start);
   graph_.Connect(self.start, self.done);
   lanes_.Append(self.lane, i, self.done);
 }
 
+void Timeline::NoteEnqueue(size_t i, bool implicit) {
+  const StreamType type = lanes_[nodes_[i].lane].type;
+  if (implicit) Note(type == StreamType::kLegacy ? "4 legacy waits" : "4 blocking waits");
+  if (type == StreamType::kPerThread) Note("4 per-thread stream");
+  if (op(i).kind == OpKind::kHostFn) Note("10 host function");
+  if ((op(i).flags & kFill) != 0) Note("20 fill");
+  const bool knows = std::any_of(acquisitions_.begin(), acquisitions_.end(), [&](const auto& a) {
+    return !a.incidental && op(a.op).host == op(i).host;
+  });
+  if (knows) Note("2 the caller knows of work");
+}
+
 void Timeline::Record(size_t i) {
+  if (last_record_.count(op(i).object) != 0) Note("5 recorded again");
   Enqueue(i, false);
   last_record_[op(i).object] = i;
 }
@@ -39,13 +53,13 @@ void Timeline::Wait(size_t i) {
   auto record = last_record_.find(op(i).object);
   if (record == last_record_.end()) {
     unrecorded_.push_back(i);
-    return Note("unrecorded");
+    return Note("5 never recorded");
   }
   Enqueue(i, false);
   nodes_[i].joined_wait = true;
   nodes_[i].record = nodes_[record->second].done;
-  if (!faults_.Off("wait")) graph_.Connect(nodes_[i].record, nodes_[i].start);
-  Note("wait");
+  graph_.Connect(nodes_[i].record, nodes_[i].start);
+  Note("5 wait");
 }
 
 }  // namespace ss::reference

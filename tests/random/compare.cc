@@ -1,0 +1,73 @@
+#include "tests/random/compare.h"
+
+#include <fmt/format.h>
+
+#include "src/program/op_names.h"
+
+namespace ss::random {
+namespace {
+
+std::string Place(const Program& program, size_t index) {
+  const Op& op = program.ops[index];
+  return fmt::format("line {} ({})", op.line, Name(op.kind));
+}
+
+std::string HazardText(const Program& program, const std::string& code, const std::string& buffer,
+                       bool struck, size_t first, size_t second) {
+  return fmt::format("{} {}{}: {} / {}", code, buffer, struck ? " struck" : "",
+                     Place(program, first), Place(program, second));
+}
+
+void AddInstances(const Program& program, const Finding& finding, Answer* answer) {
+  auto add = [&](size_t first, size_t second) {
+    answer->hazards.insert(
+        HazardText(program, finding.code, finding.buffer.name, finding.struck, first, second));
+  };
+  add(finding.first.index, finding.second.index);
+  for (const Instance& more : finding.instances) add(more.first_index, more.second_index);
+}
+
+void Append(const std::set<std::string>& mine, const std::set<std::string>& others,
+            const std::string& name, std::vector<std::string>* lines) {
+  for (const std::string& text : mine) {
+    if (others.count(text) == 0) lines->push_back("only " + name + ": " + text);
+  }
+}
+
+}  // namespace
+
+Answer AnswerOf(const Program& program, const reference::Verdict& verdict) {
+  Answer answer;
+  for (const reference::Hazard& hazard : verdict.hazards) {
+    if (hazard.absorbed) continue;
+    answer.hazards.insert(HazardText(program, hazard.code, hazard.buffer, hazard.struck,
+                                     hazard.first, hazard.second));
+  }
+  for (const reference::Remark& remark : verdict.remarks) {
+    answer.advice.insert("advice " + remark.code + " " + remark.subject);
+  }
+  return answer;
+}
+
+Answer AnswerOf(const Program& program, const Report& report) {
+  Answer answer;
+  for (const Finding& finding : report.findings) {
+    if (!finding.absorbed) AddInstances(program, finding, &answer);
+  }
+  for (const Advice& advice : report.advice) {
+    answer.advice.insert("advice " + advice.code + " " + advice.subject);
+  }
+  return answer;
+}
+
+std::vector<std::string> Differences(const Answer& a, const std::string& a_name, const Answer& b,
+                                     const std::string& b_name) {
+  std::vector<std::string> lines;
+  Append(a.hazards, b.hazards, a_name, &lines);
+  Append(b.hazards, a.hazards, b_name, &lines);
+  Append(a.advice, b.advice, a_name, &lines);
+  Append(b.advice, a.advice, b_name, &lines);
+  return lines;
+}
+
+}  // namespace ss::random

@@ -1,0 +1,27 @@
+// Two checkers' answers in the same words, and how they differ.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/program/finding.h"
+#include "tests/reference/reference.h"
+
+namespace ss::random {
+
+// One line a hazard or advice: "lifetime X struck: line 4 (kernel) / line 9 (free)".
+struct Answer {
+  std::set<std::string> hazards;
+  std::set<std::string> advice;
+};
+
+Answer AnswerOf(const Program& program, const reference::Verdict& verdict);
+Answer AnswerOf(const Program& program, const Report& report);
+
+// Lines "only NAME: ..." for both sides; empty = they agree.
+std::vector<std::string> Differences(const Answer& a, const std::string& a_name, const Answer& b,
+                                     const std::string& b_name);
+
+}  // namespace ss::random

@@ -1,0 +1,187 @@
+#include "tests/random/generator.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace ss::random {
+namespace {
+
+constexpr const char* kOnDevice = "caching pool device managed view";
+
+}  // namespace
+
+std::vector<std::string> Generator::Lines() {
+  Declare();
+  const auto choices = Choices();
+  std::vector<int> weights;
+  for (const Choice& choice : choices) weights.push_back(choice.weight);
+  // Most programs are short, some are long.
+  const int span = size_.most - size_.least;
+  const int length = size_.least + static_cast<int>(rng_.Below(1 + rng_.Below(span + 1)));
+  const size_t least = static_cast<size_t>(length);
+  while (lines_.size() < least) (this->*choices[rng_.Weighted(weights)].action)();
+  if (lines_.size() > static_cast<size_t>(size_.most)) lines_.resize(size_.most);
+  return lines_;
+}
+
+void Generator::Declare() {
+  if (rng_.Percent(50)) Emit(rng_.Percent(50) ? "mode strict" : "mode default");
+  profile_.order = rng_.Between(4, 16);
+  profile_.host = rng_.Percent(60) ? rng_.Between(1, 8) : 0;
+  profile_.lifetime = rng_.Percent(70) ? rng_.Between(1, 8) : 0;
+  profile_.copies = rng_.Percent(60) ? rng_.Between(1, 6) : 0;
+  profile_.idioms = rng_.Between(2, 12);
+  profile_.strays = rng_.Percent(20) ? 4 : 0;
+  devices_ = rng_.Percent(20) ? 2 : 1;
+  for (int extra = rng_.Percent(45) ? rng_.Between(1, 2) : 0; extra > 0; --extra) {
+    hosts_.push_back(extra == 2 ? "watchdog" : "worker");
+    Emit("host " + hosts_.back());
+  }
+  DeclareStreams();
+  for (int i = rng_.Between(1, 3); i > 0; --i) AllocPlain("device");
+}
+
+std::string Generator::StreamType() {
+  static const std::vector<std::string> kTypes = {"", "nonblocking", "blocking"};
+  return rng_.Percent(65) ? "" : rng_.Pick(kTypes);
+}
+
+void Generator::DeclareStreams() {
+  const bool implicit = rng_.Percent(35);  // a program that lives with the legacy stream
+  for (int i = rng_.Between(2, 4); i > 0; --i) {
+    streams_.push_back({NewName("s"), implicit && rng_.Percent(60) ? "blocking" : StreamType(),
+                        devices_ > 1 && rng_.Percent(35) ? 1 : 0});
+  }
+  if (implicit) streams_.push_back({"legacy", "legacy", 0});
+  if (rng_.Percent(implicit ? 40 : 10)) streams_.push_back({"mine", "per-thread", 0});
+  for (const Stream& stream : streams_) {
+    std::string line = "stream " + stream.name;
+    if (!stream.type.empty()) line += " " + stream.type;
+    Emit(line + (stream.device ? " device 1" : ""));
+  }
+}
+
+std::vector<Generator::Choice> Generator::Choices() const {
+  const Profile& p = profile_;
+  using G = Generator;
+  return {{30, &G::Kernel},
+          {2, &G::Atomic},
+          {p.order, &G::RecordWait},
+          {p.order, &G::WaitStream},
+          {1 + p.order / 4, &G::Record},
+          {1 + p.order / 4, &G::Wait},
+          {1 + p.host, &G::Synchronise},
+          {p.host, &G::Query},
+          {hosts_.empty() ? 0 : 2 + p.host, &G::HandOff},
+          {p.host, &G::HostAccess},
+          {p.host / 2, &G::HostFunction},
+          {3 + p.lifetime, &G::Alloc},
+          {p.lifetime, &G::Free},
+          {p.lifetime, &G::Reuse},
+          {p.lifetime / 2, &G::RecordStream},
+          {1 + p.lifetime / 2, &G::Fill},
+          {1, &G::View},
+          {p.copies * 2, &G::Copy},
+          {1 + p.copies / 2, &G::Memset},
+          {p.idioms, &G::ProducerConsumer},
+          {p.lifetime ? p.idioms : 0, &G::TemporaryOnOtherStream},
+          {p.copies ? p.idioms / 2 : 0, &G::Staging},
+          {p.copies ? p.idioms / 2 : 0, &G::ReadBack},
+          {p.lifetime ? p.idioms / 2 : 0, &G::PoolTemporary},
+          {hosts_.empty() || !p.lifetime ? 0 : p.idioms / 2, &G::Watchdog},
+          {Legacy() ? p.idioms / 2 : 0, &G::LegacyBarrier},
+          {1, &G::DestroyAndRedeclare}};
+}
+
+void Generator::EmitAnyHost(const std::string& statement) {
+  const bool other = !hosts_.empty() && rng_.Percent(35);
+  Emit(other ? "@" + rng_.Pick(hosts_) + " " + statement : statement);
+}
+
+void Generator::EmitOn(size_t stream, const std::string& operation) {
+  EmitAnyHost(streams_[stream].name + ": " + operation);
+}
+
+size_t Generator::AnyStream() {
+  for (;;) {
+    const size_t stream = rng_.Below(streams_.size());
+    if (streams_[stream].live) return stream;
+  }
+}
+
+const Generator::Stream* Generator::Legacy() const {
+  for (const Stream& stream : streams_) {
+    if (stream.type == "legacy") return &stream;
+  }
+  return nullptr;
+}
+
+size_t Generator::OtherStream(size_t than) {
+  for (int tries = 0; tries < 8; ++tries) {
+    const size_t stream = AnyStream();
+    if (stream != than) return stream;
+  }
+  return than;
+}
+
+std::vector<size_t> Generator::Live(const std::string& kinds) {
+  const bool stray = rng_.Percent(profile_.strays);
+  std::istringstream words(kinds);
+  std::vector<size_t> found;
+  for (std::string kind; words >> kind;) {
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      if (buffers_[i].kind == kind && (stray || !buffers_[i].freed)) found.push_back(i);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// Recent buffers more often: programs work on something for a while.
+size_t Generator::Hot(const std::vector<size_t>& buffers) {
+  const size_t back = rng_.Below(1 + rng_.Below(buffers.size()));
+  return buffers[buffers.size() - 1 - back];
+}
+
+std::string Generator::Ranged(size_t buffer, int percent) {
+  const Buffer& b = buffers_[buffer];
+  if (b.size < 2 || !rng_.Percent(percent)) return b.name;
+  const int begin = rng_.Between(0, b.size - 1);
+  const int end = rng_.Between(begin + 1, b.size);
+  return b.name + "[" + std::to_string(begin * 4) + "K:" + std::to_string(end * 4) + "K]";
+}
+
+std::string Generator::Accesses(const Stream&, int most) {
+  const auto live = Live(kOnDevice);
+  std::string text;
+  for (int i = live.empty() ? 0 : rng_.Between(1, most); i > 0; --i) {
+    text += rng_.Percent(55) ? " read " : " write ";
+    text += Ranged(Hot(live), 15);
+  }
+  return text;
+}
+
+void Generator::Kernel() {
+  const size_t stream = AnyStream();
+  EmitOn(stream, "kernel " + NewName("k") + Accesses(streams_[stream], 3));
+}
+
+void Generator::Atomic() {
+  const auto live = Live(kOnDevice);
+  if (!live.empty()) EmitOn(AnyStream(), "kernel " + NewName("k") + " atomic " + Ranged(Hot(live), 20));
+}
+
+// The name comes back, the lane does not. Blocking streams are left alone: what the legacy stream owes
+// to a destroyed one is not documented.
+void Generator::DestroyAndRedeclare() {
+  const size_t stream = AnyStream();
+  Stream& s = streams_[stream];
+  if (s.type != "" && s.type != "nonblocking") return;
+  for (const Buffer& buffer : buffers_) {
+    if (buffer.owner == stream && !buffer.freed && buffer.kind != "device") return;
+  }
+  Emit("destroy " + s.name);
+  Emit("stream " + s.name + (s.device ? " device 1" : ""));
+}
+
+}  // namespace ss::random
