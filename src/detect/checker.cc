@@ -75,7 +75,7 @@ void Checker::Feed(const Op& op, const Access* accesses) {
       AdviseOnWait(op, index);
       break;
     case OpKind::kKernel: case OpKind::kCopy: case OpKind::kMemset: case OpKind::kHostFn:
-    case OpKind::kHostAccess:
+    case OpKind::kHostAccess: case OpKind::kCollective:
       if (step.epoch != 0 && !Ignored(op)) Touch(op, index, step, accesses);
       order_.Finish(op, step, accesses);
       break;

@@ -39,6 +39,7 @@ class Proposer {
   void Race() {
     if (finding_.code == "fill-race") Realloc();
     End first = EndOf(finding_.first), second = EndOf(finding_.second);
+    PdlWait();
     if (first.stream != 0 && second.stream != 0) {
       Wait(second, first, [](const Instance& at) { return at.second_index; });
     }
@@ -106,6 +107,22 @@ class Proposer {
       size_t before = place(instance);
       Op sync{.kind = OpKind::kStreamSync, .host = At(before).host, .stream = producer.stream};
       candidate.edit.insertions.push_back({before, sync});
+    }
+    candidates_.push_back(std::move(candidate));
+  }
+
+  // The second operation was launched programmatically and does not wait for its predecessor.
+  void PdlWait() {
+    const Op& second = At(finding_.instances[0].second_index);
+    if (!(second.flags & kPdl) || (second.flags & kPdlWait)) return;
+    const Site& site = finding_.second;
+    std::string name = site.label.empty() ? site.name : site.label;
+    Candidate candidate;
+    candidate.fix = {FixKind::kPdlWait, name, "", finding_.buffer.name,
+                     fmt::format("{} waits for its grid dependencies before it touches {}", name,
+                                 finding_.buffer.name)};
+    for (const Instance& instance : finding_.instances) {
+      candidate.edit.flags.push_back({instance.second_index, kPdlWait, 0});
     }
     candidates_.push_back(std::move(candidate));
   }

@@ -237,7 +237,7 @@ Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users, cons
   last_wait_redundant_ = last_wait_unrecorded_ = false;
   switch (op.kind) {
     case OpKind::kKernel: case OpKind::kCopy: case OpKind::kMemset: case OpKind::kHostFn:
-    case OpKind::kAllocAsync: case OpKind::kFreeAsync:
+    case OpKind::kAllocAsync: case OpKind::kFreeAsync: case OpKind::kCollective:
       return Work(op, host);
     case OpKind::kHostAccess: return op.aux == 1 ? InsideHostFunction(op) : HostWork(host);
     case OpKind::kEventRecord: Record(op, index, host); break;
@@ -267,17 +267,62 @@ Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users, cons
 Step Order::Work(const Op& op, Host& host) {
   Stream* stream = FindStream(op.stream, op.host);
   if (stream == nullptr) return {};
+  bool programmatic = (op.flags & kPdl) && stream->last.start != nullptr && RuleOn(Rule::kProgrammatic);
+  if (programmatic) return ProgrammaticWork(op, *stream, host);
   Prepare(*stream, host);
+  uint64_t before = stream->epoch;
   Step step{.lane = stream->lane, .start = stream->base.get(), .stream = stream};
   step.epoch = step.write_epoch = ++stream->epoch;
   if (op.kind == OpKind::kCopy) step.write_epoch = ++stream->epoch;
   lanes_[stream->lane].epoch = stream->epoch;
   ++stream->version;
+  stream->last = {};
+  if (op.kind == OpKind::kKernel) stream->last = {stream->base, before, step.lane, step.epoch};
+  if (op.flags & kLaunchEvent) RecordAtStart(op, *stream);
   if (op.kind == OpKind::kHostFn) {
     if (host_functions_.size() < kMaxHostFunctions) host_functions_.emplace_back();
     host_functions_[next_host_function_++ % kMaxHostFunctions] = {op.id, stream->base, stream, step.epoch};
   }
   return step;
+}
+
+// Rule 13: starts with its predecessor's start clock; a grid-dependency wait adds the predecessor's
+// completion and that alone. It runs beside the stream's lane, whose later work waits for it as for all else.
+Step Order::ProgrammaticWork(const Op& op, Stream& stream, Host& host) {
+  auto start = std::make_shared<Clock>(*stream.last.start);
+  start->Raise(stream.lane, stream.last.start_epoch);
+  if (RuleOn(Rule::kHostKnowledge)) start->Join(host.clock);
+  if (op.flags & kPdlWait) start->Raise(stream.last.lane, stream.last.epoch);
+  LaneId lane = LaneBeside(stream, *start);
+  uint64_t epoch = ++lanes_[lane].epoch;
+  stream.last = {start, start->Get(stream.lane), lane, epoch};
+  if (op.flags & kLaunchEvent) RecordAtStart(op, stream);
+  JoinInto(stream, *start);
+  if (stream.base.use_count() > 1) stream.base = std::make_shared<Clock>(*stream.base);
+  stream.base->Raise(lane, epoch);
+  ++stream.version;
+  return {.lane = lane, .epoch = epoch, .write_epoch = epoch, .start = start.get(), .stream = &stream};
+}
+
+LaneId Order::LaneBeside(Stream& stream, const Clock& start) {
+  for (LaneId lane : stream.beside) {
+    if (start.Get(lane) >= lanes_[lane].epoch) return lane;
+  }
+  LaneId lane = NewLane(Lane::Kind::kStream);
+  lanes_[lane].stream = &stream;
+  lanes_[lane].host = stream.thread;
+  stream.beside.push_back(lane);
+  return lane;
+}
+
+// Rule 7: the event fires when the kernel's blocks start, so it covers what the kernel itself waited for.
+void Order::RecordAtStart(const Op& op, const Stream& stream) {
+  Event& event = events_[op.object];
+  event.recorded = true;
+  event.producer = op.stream;
+  event.snapshot = RuleOn(Rule::kLaunchEventEarly)
+                       ? Snapshot{stream.last.start, stream.lane, stream.last.start_epoch}
+                       : Snapshot{stream.base, stream.last.lane, stream.last.epoch};
 }
 
 Step Order::HostWork(Host& host) {
@@ -291,6 +336,7 @@ void Order::Record(const Op& op, size_t index, Host& host) {
   Stream* stream = FindStream(op.stream, op.host);
   if (stream == nullptr) return;
   Prepare(*stream, host);
+  stream->last = {};
   Event& event = events_[op.object];
   if (event.recorded && !RuleOn(Rule::kLatestRecord)) return;
   event.recorded = true;
@@ -305,6 +351,7 @@ void Order::Wait(const Op& op, Host& host) {
   Event& event = events_[op.object];
   last_wait_unrecorded_ = !event.recorded;
   if (!event.recorded) return;  // no barrier either, not even on the legacy stream (probed)
+  stream->last = {};
   Prepare(*stream, host);
   if (!RuleOn(Rule::kRecordSnapshot)) {
     if (Stream* producer = FindStream(event.producer, op.host)) event.snapshot = Take(*producer);
@@ -553,7 +600,10 @@ void Order::RecycleLanes(const std::vector<bool>& live) {
     Stream* stream = lanes_[lane].stream;
     std::erase_if(host_functions_, [&](const HostFunction& f) { return f.stream == stream; });
     next_host_function_ = host_functions_.size();
-    if (stream != nullptr) streams_.erase(stream->id);
+    if (stream != nullptr) {
+      for (LaneId beside : stream->beside) lanes_[beside].stream = nullptr;
+      streams_.erase(stream->id);
+    }
     lanes_[lane].stream = nullptr;
     free_lanes_.push_back(lane);
   }

@@ -49,6 +49,16 @@ struct Stream {
   uint64_t joined_legacy_version = 0;
   uint64_t version = 1;  // grows with every change of epoch or base
   UserSet users;
+
+  // The kernel that a programmatic launch directly behind it may overlap (rule 13); null: something else
+  // came last. `start` does not hold the own lane: it is known up to `start_epoch`.
+  struct Kernel {
+    std::shared_ptr<const Clock> start;
+    uint64_t start_epoch = 0;
+    LaneId lane = 0;  // where it runs: the stream's lane, or one beside it
+    uint64_t epoch = 0;
+  } last;
+  std::vector<LaneId> beside;  // lanes of programmatic launches, reused when the next one starts after
 };
 
 struct Event {
@@ -160,6 +170,9 @@ class Order {
   void Sync(const Op& op, Host& host);
   void SyncDevice(const Op& op, Host& host);
   Step Work(const Op& op, Host& host);
+  Step ProgrammaticWork(const Op& op, Stream& stream, Host& host);
+  LaneId LaneBeside(Stream& stream, const Clock& start);
+  void RecordAtStart(const Op& op, const Stream& stream);
   Step HostWork(Host& host);
   void AddIncidental(Host& host, Clock source);
   void EndSync(const Op& op, Host& host);

@@ -24,6 +24,7 @@ namespace ss {
   X(NotReadyNothing, "6c", "a query that says not ready acquires nothing")                \
   X(DeviceSyncOneDevice, "6d", "device synchronisation covers one device")                \
   X(WaitCrossesDevices, "6e", "a wait crosses devices")                                   \
+  X(LaunchEventEarly, "7", "a launch event fires when the kernel's blocks start")           \
   X(PinnedCopyAsync, "9a", "an async copy of pinned memory gives no host edge")           \
   X(BlockingCopySyncs, "9b", "a blocking copy with pinned memory waits")                  \
   X(PageableInFlight, "9c", "pageable to device: the device side may still be in flight") \
@@ -33,6 +34,7 @@ namespace ss {
   X(PageableIncidental, "9g", "async pageable copies synchronise only incidentally")      \
   X(HostFunctionCpu, "10", "a host function's accesses are the CPU's, in stream order")   \
   X(HostAccessChecked, "12", "CPU accesses need the device's work acquired")              \
+  X(Programmatic, "13", "a programmatic launch starts with its predecessor's start")      \
   X(FreeIncidental, "16a", "cudaFree synchronises only incidentally")                     \
   X(FreeHostJudged, "16b", "cudaFreeHost does not synchronise")                           \
   X(UseAfterAllocAsync, "17a", "a use is ordered after cudaMallocAsync")                  \
