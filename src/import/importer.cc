@@ -1,0 +1,182 @@
+#include "src/import/importer.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "src/import/state.h"
+
+namespace ss {
+namespace {
+
+constexpr uint64_t kEndOfTime = std::numeric_limits<uint64_t>::max();
+
+template <typename Body>
+constexpr bool IsCall() {  // a call of the driver, not a definition and not a note
+  if constexpr (std::is_same_v<Body, trace::Unknown> || std::is_same_v<Body, trace::Function>) {
+    return false;
+  } else {
+    return Body::kId >= trace::ContextCreate::kId && Body::kId < trace::NoteBuffer::kId;
+  }
+}
+
+// Definitions may come from any thread, or from none that ever calls anything.
+template <typename Body>
+constexpr bool IsOfThread() {
+  if constexpr (std::is_same_v<Body, trace::Unknown>) {
+    return false;
+  } else {
+    return IsCall<Body>() || Body::kId >= trace::NoteBuffer::kId || Body::kId == trace::ThreadEnd::kId;
+  }
+}
+
+// What these calls make exists when they return: before that, the handle or address may still be freed by
+// another thread. Other calls take effect when they are made.
+bool ExistsAtReturn(const trace::Body& body) {
+  if (auto* alloc = std::get_if<trace::Alloc>(&body)) return alloc->result == 0;
+  if (auto* alloc = std::get_if<trace::AllocAsync>(&body)) return alloc->result == 0;
+  return std::holds_alternative<trace::ContextCreate>(body) ||
+         std::holds_alternative<trace::StreamCreate>(body) ||
+         std::holds_alternative<trace::EventCreate>(body);
+}
+
+}  // namespace
+
+Importer::State::State(StringTable& strings, ImportOptions options)
+    : strings_(strings), options_(options), texts_(strings) {
+  stream_names_.push_back(0);  // StreamId 0 = none
+}
+
+void Importer::State::Feed(const trace::Record& record, ImportSink& sink) {
+  Advance(record.seq_before, sink);
+  if (!Defer(record)) Handle(record);
+  last_seq_ = std::max(last_seq_, record.seq_before);
+}
+
+void Importer::State::Advance(uint64_t seq, ImportSink& sink) {
+  now_.sink = &sink;
+  if (!deferred_.empty() || !syncs_.empty()) RunPending(seq);
+  held_.Release(seq, sink);
+}
+
+void Importer::State::Handle(const trace::Record& record) {
+  now_.thread = record.thread;
+  now_.before = record.seq_before;
+  now_.after = std::max(record.seq_before, record.seq_after);
+  now_.unordered = false;
+  std::visit(
+      [&](const auto& body) {
+        using Body = std::decay_t<decltype(body)>;
+        if constexpr (IsOfThread<Body>()) now_.life = &ThreadOf(record.thread);
+        if constexpr (IsCall<Body>()) {
+          ++calls_;
+          now_.unordered = record.seq_before < last_seq_ && !ExistsAtReturn(record.body);
+          if (now_.unordered) counts_.Add(Count::kUnorderedRecords);
+        }
+        On(body);
+      },
+      record.body);
+}
+
+bool Importer::State::Defer(const trace::Record& record) {
+  if (record.seq_after <= record.seq_before || !ExistsAtReturn(record.body)) return false;
+  deferred_.push_back(record);
+  if (auto* alloc = std::get_if<trace::AllocAsync>(&record.body)) {  // queues something meanwhile
+    now_.thread = record.thread;
+    now_.before = record.seq_before;
+    now_.after = record.seq_after;
+    now_.life = &ThreadOf(record.thread);
+    const Touch touch = Queues(StreamOf(alloc->stream, alloc->context));
+    overlaps_.Check(touch, OverlapWatch::kNotQueued, held_);
+  }
+  return true;
+}
+
+// Whatever ended before `seq`, in the order in which it ended.
+void Importer::State::RunPending(uint64_t seq) {
+  auto sooner = [](const auto& a, const auto& b) { return a.after < b.after; };
+  auto returns_sooner = [](const trace::Record& a, const trace::Record& b) {
+    return a.seq_after < b.seq_after;
+  };
+  for (;;) {
+    auto sync = std::min_element(syncs_.begin(), syncs_.end(), sooner);
+    auto call = std::min_element(deferred_.begin(), deferred_.end(), returns_sooner);
+    const uint64_t sync_at = sync == syncs_.end() ? kEndOfTime : sync->after;
+    const uint64_t call_at = call == deferred_.end() ? kEndOfTime : call->seq_after;
+    if (std::min(sync_at, call_at) >= seq) return;
+    if (sync_at < call_at) {
+      const OpenSync ended = *sync;
+      syncs_.erase(sync);
+      EndSync(ended);
+    } else {
+      const trace::Record record = std::move(*call);
+      deferred_.erase(call);
+      Handle(record);
+    }
+  }
+}
+
+void Importer::State::EndSync(const OpenSync& sync) {
+  if (!sync.split) return;
+  now_.thread = sync.thread;
+  now_.before = now_.after = sync.after;
+  now_.unordered = false;
+  now_.life = &ThreadOf(sync.thread);
+  Op& op = Emit(OpKind::kSyncEnd, sync.op.stack);
+  op.stream = sync.op.stream;
+  op.object = sync.op.object;
+  op.value = sync.op.id;
+}
+
+// An operation comes between a synchronisation's call and its return: the host thread must not be seen to
+// know before the return what it waits for. One that nothing comes between stays a single operation.
+void Importer::State::SplitSyncs() {
+  for (OpenSync& sync : syncs_) {
+    if (sync.split || sync.thread == now_.thread) continue;
+    Op* op = held_.Find(sync.ticket);
+    if (op == nullptr) continue;
+    op->flags |= kSyncBegin;
+    sync.split = true;
+    held_.Unhold(sync.ticket);
+  }
+}
+
+void Importer::State::Finish(ImportSink& sink) {
+  Advance(kEndOfTime, sink);
+  for (auto& [number, life] : threads_) {
+    counts_.Add(Count::kUnusedNotes, life.notes.size());
+    life.notes.clear();
+  }
+}
+
+Importer::Importer(StringTable& strings, ImportOptions options)
+    : state_(std::make_unique<State>(strings, options)) {}
+Importer::~Importer() = default;
+
+void Importer::Feed(const trace::Record& record, ImportSink& sink) { state_->Feed(record, sink); }
+void Importer::Advance(uint64_t seq, ImportSink& sink) { state_->Advance(seq, sink); }
+void Importer::Finish(ImportSink& sink) { state_->Finish(sink); }
+Coverage Importer::coverage() const { return state_->MakeCoverage(); }
+const ProcessInfo& Importer::process() const { return state_->process_; }
+const StackTable& Importer::stacks() const { return state_->stacks_; }
+const std::vector<Image>& Importer::images() const { return state_->images_; }
+
+std::vector<std::pair<std::string, uint64_t>> Importer::call_counts() const {
+  std::vector<std::pair<std::string, uint64_t>> counts;
+  for (const auto& [text_id, calls] : state_->call_counts_) {
+    counts.emplace_back(state_->strings_.Get(state_->texts_.Get(text_id)), calls);
+  }
+  return counts;
+}
+
+const std::string& Importer::StreamName(StreamId stream) const {
+  const auto& names = state_->stream_names_;
+  return state_->strings_.Get(stream < names.size() ? names[stream] : 0);
+}
+
+const std::string& Importer::HostName(HostId host) const {
+  const auto& names = state_->host_names_;
+  return state_->strings_.Get(host < names.size() ? names[host] : 0);
+}
+
+}  // namespace ss

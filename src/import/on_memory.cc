@@ -1,0 +1,235 @@
+// Records that begin and end tenancies of memory.
+#include <algorithm>
+#include <utility>
+
+#include "src/import/state.h"
+
+namespace ss {
+namespace {
+
+MemoryKind KindOfAlloc(uint64_t kind) {  // Alloc::kind
+  switch (kind) {
+    case 1: return MemoryKind::kDevice;
+    case 2:
+    case 3: return MemoryKind::kPinned;
+    case 4: return MemoryKind::kManaged;
+    default: return MemoryKind::kUnknown;
+  }
+}
+
+bool IsHostSide(MemoryKind kind) {
+  return kind == MemoryKind::kPinned || kind == MemoryKind::kManaged || kind == MemoryKind::kPageable;
+}
+
+// Memory that the program has named and nobody allocated, as far as was seen.
+bool IsNamedOnly(const Block& block) {
+  return block.kind == MemoryKind::kPageable || block.kind == MemoryKind::kUnknown;
+}
+
+}  // namespace
+
+void Importer::State::AddBlockRange(const Block& block) {
+  AddAccess({block.begin, block.end}, 0, block.kind, Evidence::kExact, Evidence::kExact);
+}
+
+Op& Importer::State::BeginTenancy(Block& block, OpKind kind, const ContextLife& context,
+                                  uint64_t stack) {
+  block.buffer = ++buffers_made_;
+  block.context = context.handle;
+  Op& op = Emit(kind, stack);
+  op.stream = block.owner;
+  op.object = block.buffer;
+  op.aux = block.pool;
+  op.value = context.device | uint64_t{options_.rank} << 32;
+  op.name = block.name;
+  AddBlockRange(block);
+  return op;
+}
+
+Op& Importer::State::EndTenancy(Block& block, OpKind kind, uint64_t stack, const StreamLife* stream) {
+  Op& op = Emit(kind, stack);
+  if (stream != nullptr) op.stream = stream->id;
+  op.object = block.buffer;
+  op.name = block.name;
+  AddBlockRange(block);
+  if (!device_flags_.empty()) {
+    std::erase_if(device_flags_, [&](const Range& flag) {
+      return flag.begin < block.end && block.begin < flag.end;
+    });
+  }
+  memory_.Remove(&block);
+  return op;
+}
+
+// With the pool blocks inside it, which nobody freed. A segment that had any is not judged itself: its
+// bytes were the pool's, and judged there.
+void Importer::State::EndDriverBlock(Block& block, OpKind kind, uint64_t stack,
+                                     const StreamLife* stream) {
+  std::vector<Block*> inside;
+  if (block.carved) memory_.OverlappingPool(block.begin, block.end, inside);
+  for (Block* child : inside) EndTenancy(*child, OpKind::kFree, stack).flags |= kImplicitEnd;
+  const bool carved = block.carved;
+  Op& op = EndTenancy(block, kind, stack, stream);
+  if (carved) op.flags |= kImplicitEnd;
+}
+
+void Importer::State::EndMissed(const std::vector<Block*>& blocks) {
+  for (Block* block : blocks) {
+    if (!IsNamedOnly(*block)) counts_.Add(Count::kMissedFrees);
+    EndTenancy(*block, OpKind::kFree, 0).flags |= kImplicitEnd;
+  }
+}
+
+// Ends whatever is still taken to live where the driver gives out memory now. Returns the name that host
+// memory had which is registered now.
+StringId Importer::State::MakeRoom(Range range) {
+  blocks_.clear();
+  memory_.OverlappingPool(range.begin, range.end, blocks_);
+  memory_.OverlappingDriver(range.begin, range.end, blocks_);
+  StringId name = 0;
+  for (Block* block : blocks_) {
+    if (IsNamedOnly(*block) && block->begin == range.begin) name = block->name;
+  }
+  EndMissed(blocks_);
+  return name;
+}
+
+void Importer::State::On(const trace::Alloc& record) {
+  if (Failed(record.result) || record.bytes == 0) return;
+  const Range range = MakeRange(record.address, record.bytes);
+  if (range.begin == range.end) return;
+  const ContextLife context = ContextOf(record.context);
+  const StringId name = MakeRoom(range);
+  Block& block = *memory_.AddDriver(range.begin, range.end);
+  block.kind = block.accessed = KindOfAlloc(record.kind);
+  block.name = name;
+  Op& op = BeginTenancy(block, OpKind::kAlloc, context, record.stack);
+  if (record.is_private != 0) op.flags |= kPrivate;
+}
+
+void Importer::State::On(const trace::AllocAsync& record) {
+  if (Failed(record.result) || record.bytes == 0) return;
+  const Range range = MakeRange(record.address, record.bytes);
+  if (range.begin == range.end) return;
+  const StreamLife stream = StreamOf(record.stream, record.context);
+  const StringId name = MakeRoom(range);
+  Block& block = *memory_.AddDriver(range.begin, range.end);
+  block.kind = block.accessed = MemoryKind::kPool;
+  block.name = name;
+  block.owner = stream.id;
+  block.pool = 1 + pools_.Get(record.pool != 0 ? record.pool : ~uint64_t{stream.context.device});
+  Op& op = BeginTenancy(block, OpKind::kAllocAsync, stream.context, record.stack);
+  if (record.is_private != 0) op.flags |= kPrivate;
+  if (now_.after == now_.before) {
+    CheckOverlap(op, Queues(stream));
+  } else if (overlaps_.WasHit(now_.thread, now_.after)) {  // was checked when the call began
+    op.flags |= kAmbiguousOrder;
+  }
+}
+
+void Importer::State::On(const trace::Free& record) {
+  if (Failed(record.result) || record.address == 0) return;
+  Block* block = memory_.DriverBlock(record.address);
+  if (block == nullptr || IsNamedOnly(*block)) return counts_.Add(Count::kUnknownFrees);
+  blocks_.clear();
+  memory_.OverlappingPool(block->begin, block->end, blocks_);
+  counts_.Add(Count::kSegmentFrees, blocks_.size());
+  EndDriverBlock(*block, OpKind::kFree, record.stack);
+}
+
+void Importer::State::On(const trace::FreeAsync& record) {
+  if (Failed(record.result) || record.address == 0) return;
+  Block* block = memory_.DriverBlock(record.address);
+  if (block == nullptr || IsNamedOnly(*block)) return counts_.Add(Count::kUnknownFrees);
+  const StreamLife& stream = StreamOf(record.stream, record.context);
+  blocks_.clear();
+  memory_.OverlappingPool(block->begin, block->end, blocks_);
+  counts_.Add(Count::kSegmentFrees, blocks_.size());
+  EndDriverBlock(*block, OpKind::kFreeAsync, record.stack, &stream);
+  CheckOverlap(*held_.Find(held_.last()), Queues(stream));
+}
+
+// An empty block is one byte long, so that its free finds it.
+void Importer::State::On(const trace::NotePoolAlloc& record) {
+  if (record.address == 0) return;
+  const Range range = MakeRange(record.address, std::max<uint64_t>(record.bytes, 1));
+  if (range.begin == range.end) return;
+  const StreamLife stream = StreamOf(record.stream, record.context);
+  blocks_.clear();
+  memory_.OverlappingPool(range.begin, range.end, blocks_);
+  EndMissed(blocks_);
+  const MemoryMap::Found segment = memory_.Find(range.begin);
+  Block& block = *memory_.AddPool(range.begin, range.end);
+  block.kind = block.accessed = MemoryKind::kCaching;
+  if (segment.block != nullptr && IsHostSide(segment.block->kind)) block.accessed = segment.block->kind;
+  block.owner = stream.id;
+  block.pool = 1 + pools_.Get(record.pool);
+  BeginTenancy(block, OpKind::kAlloc, stream.context, record.stack);
+}
+
+void Importer::State::On(const trace::NotePoolFree& record) {
+  if (record.address == 0) return;
+  Block* block = memory_.PoolBlock(record.address);
+  if (block == nullptr || block->pool != 1 + pools_.Get(record.pool)) {
+    return counts_.Add(Count::kUnknownFrees);
+  }
+  EndTenancy(*block, OpKind::kFree, record.stack);
+}
+
+void Importer::State::On(const trace::NotePoolRecordUse& record) {
+  if (record.address == 0) return;
+  const MemoryMap::Found found = memory_.Find(record.address);
+  if (found.block == nullptr || !found.block->in_pool_layer) {
+    return counts_.Add(Count::kUnknownRecordUses);
+  }
+  const StreamLife& stream = StreamOf(record.stream, record.context);
+  Op& op = EmitOn(OpKind::kRecordStream, stream, record.stack);
+  op.object = found.block->buffer;
+  op.name = found.block->name;
+  AddBlockRange(*found.block);
+}
+
+void Importer::State::On(const trace::NoteBuffer& record) {
+  const StringId name = TextOf(record.text_id);
+  const Range range = MakeRange(record.address, record.bytes);
+  if (name == 0 || range.begin == range.end) return;
+  Block* block = memory_.Find(range.begin).block;
+  if (block != nullptr && IsNamedOnly(*block) && block->name != name &&
+      (block->begin != range.begin || block->end != range.end)) {
+    EndMissed({block});  // host memory, used for something else by now
+    block = nullptr;
+  }
+  if (block == nullptr) {
+    NameUnknown(range, name);
+  } else {
+    NameBlock(*block, range, name);
+  }
+}
+
+void Importer::State::NameBlock(Block& block, Range range, StringId name) {
+  if (range.begin == block.begin) {
+    if (block.name == name) return;
+    block.name = name;
+  }
+  Op& op = Emit(OpKind::kBufferName);
+  op.object = block.buffer;
+  op.name = name;
+  AddAccess({range.begin, std::min(range.end, block.end)}, 0, block.kind, Evidence::kExact,
+            Evidence::kExact);
+}
+
+// Memory that no call gave out: host memory from malloc or a variable, mostly. It becomes a tenant, as far
+// as it is free, so that reports on copies from it have a name for it.
+void Importer::State::NameUnknown(Range range, StringId name) {
+  counts_.Add(Count::kLateNames);
+  blocks_.clear();
+  memory_.OverlappingPool(range.begin, range.end, blocks_);
+  memory_.OverlappingDriver(range.begin, range.end, blocks_);
+  for (const Block* other : blocks_) range.end = std::min(range.end, other->begin);
+  Block& block = *memory_.AddDriver(range.begin, range.end);
+  block.kind = block.accessed = UnknownKind(range.begin);
+  block.name = name;
+  BeginTenancy(block, OpKind::kAlloc, ContextLife{}, 0);
+}
+
+}  // namespace ss

@@ -1,0 +1,207 @@
+// Records about work on streams: kernels, copies, memsets, host functions.
+#include <algorithm>
+
+#include "src/import/state.h"
+
+namespace ss {
+namespace {
+
+constexpr uint64_t kProgrammaticBit = 2;           // of Launch::kind
+constexpr size_t kMaxTokens = size_t{1} << 16;     // host functions whose accesses may still come
+constexpr uint64_t kLowMemory = uint64_t{1} << 32;
+constexpr uint64_t kHostMappings = 0x5500'0000'0000;  // where Linux begins to place programs and mappings
+
+}  // namespace
+
+// A function handle that has been launched and is defined again belongs to another module that was loaded
+// at the place of the first: the old declarations go, those made since the last launch are already its own.
+void Importer::State::On(const trace::Function& record) {
+  Function& function = functions_[record.function];
+  const uint64_t launches = function.launches;
+  if (function.name != 0) {
+    std::erase_if(function.declared, [&](const Declared& d) { return d.after_launches != launches; });
+  }
+  function.text_id = record.text_id;
+  function.name = texts_.Get(record.text_id);
+}
+
+void Importer::State::On(const trace::Launch& record) {
+  if (Failed(record.result)) return DropNotes(record.stream);
+  Function& function = functions_[record.function];
+  if (function.name == 0) function.name = texts_.Get(function.text_id);
+  if (function.name == 0) counts_.Add(Count::kUnnamedKernels);
+  const StreamLife& stream = StreamOf(record.stream, record.context);
+  Op& op = EmitOn(OpKind::kKernel, stream, record.stack);
+  op.name = function.name;
+  if (record.kind & kProgrammaticBit) {
+    op.flags |= kPdl | kPdlWait;  // nobody has read the code: the kernel that orders more is assumed
+    counts_.Add(Count::kAssumedPdlWaits);
+  }
+  bool resolved = ScanWords(function, record.words, op);
+  if (!now_.life->notes.empty()) {
+    const Taken notes = TakeNotes(op, record.stream);
+    if (notes.fill && op.access_count == 0) {
+      AddAccess(notes.fill_range, kWrite, KindAt(notes.fill_range.begin), Evidence::kAnnotated,
+                Evidence::kAnnotated);
+    }
+    resolved = resolved || notes.accesses || notes.fill;
+  }
+  ++function.launches;
+  ++launches_;
+  launches_resolved_ += resolved;
+  CheckOverlap(op, Queues(stream));
+}
+
+// Adds the declared accesses. True if every word that points into a live block has a known direction.
+bool Importer::State::ScanWords(const Function& function, const trace::WORDS& words, Op& op) {
+  bool resolved = true;
+  for (size_t i = 0; i + 1 < words.size(); i += 2) {
+    const uint64_t address = words[i + 1];
+    const auto declared =
+        std::find_if(function.declared.begin(), function.declared.end(),
+                     [&](const Declared& d) { return d.offset == words[i]; });
+    const bool known = declared != function.declared.end();
+    const MemoryMap::Found found = memory_.Find(address);
+    if (found.block == nullptr) {
+      if (!known || address == 0 || declared->mode == 0) continue;
+      counts_.Add(Count::kDeclaredOutside);
+      resolved = false;
+      continue;
+    }
+    if (IsDeviceFlag({address, address + 1})) op.flags |= kPolling;
+    if (!known) {
+      resolved = false;
+    } else if (declared->mode != 0) {
+      AddAccess({address, found.limit}, declared->mode, found.block->accessed, Evidence::kDeclared,
+                Evidence::kAssumed);
+    }
+  }
+  return resolved;
+}
+
+// What the program said of this thread's next operation on the stream. Accesses replace all others.
+Importer::State::Taken Importer::State::TakeNotes(Op& op, uint64_t raw_stream) {
+  Taken taken;
+  raw_stream = ResolvedHandle(raw_stream);
+  auto use = [&](const Note& note) {
+    if (note.stream != raw_stream) return false;
+    const Range range = MakeRange(note.address, note.bytes);
+    if (IsDeviceFlag(range)) op.flags |= kPolling;
+    if (note.fill) {
+      op.flags |= kFill;
+      taken.fill = true;
+      taken.fill_range = range;
+      return true;
+    }
+    if (!taken.accesses) held_.ClearAccesses();
+    taken.accesses = true;
+    AddAccess(range, note.mode, KindAt(range.begin), Evidence::kAnnotated, Evidence::kAnnotated);
+    return true;
+  };
+  std::erase_if(now_.life->notes, use);
+  return taken;
+}
+
+void Importer::State::DropNotes(uint64_t raw_stream) {
+  raw_stream = ResolvedHandle(raw_stream);
+  std::erase_if(now_.life->notes, [&](const Note& note) { return note.stream == raw_stream; });
+}
+
+MemoryKind Importer::State::UnknownKind(uint64_t address) const {
+  const bool below_host = address >= kLowMemory && address < kHostMappings;
+  return process_.late || maps_unseen_ || below_host ? MemoryKind::kUnknown : MemoryKind::kPageable;
+}
+
+// Addresses do not tell device from host memory: an address that nobody allocated is pageable host memory,
+// unless memory may have come alive unseen or the address lies where a program has none.
+MemoryKind Importer::State::KindAt(uint64_t address) {
+  const MemoryMap::Found found = memory_.Find(address);
+  return found.block != nullptr ? found.block->accessed : UnknownKind(address);
+}
+
+bool Importer::State::IsDeviceFlag(Range range) const {
+  if (device_flags_.empty()) return false;
+  return std::any_of(device_flags_.begin(), device_flags_.end(), [&](const Range& flag) {
+    return range.begin < flag.end && flag.begin < range.end;
+  });
+}
+
+void Importer::State::AddCopySide(Range range, uint8_t mode, Evidence extent) {
+  const MemoryKind kind = KindAt(range.begin);
+  if (kind == MemoryKind::kUnknown) counts_.Add(Count::kUnknownCopyAddresses);
+  AddAccess(range, mode, kind, Evidence::kExact, extent);
+}
+
+// Notes on a copy replace the side that they name: there is always a read first and a write second.
+void Importer::State::TakeCopyNotes(Op& op, uint64_t raw_stream) {
+  const std::span<const Access> own = held_.Accesses(held_.last());
+  std::vector<Access> reads(own.begin(), own.begin() + 1), writes(own.begin() + 1, own.end());
+  if (!TakeNotes(op, raw_stream).accesses) return;
+  const std::span<const Access> noted = held_.Accesses(held_.last());
+  auto replace = [&](std::vector<Access>& side, uint8_t mode) {
+    std::vector<Access> found;
+    for (Access access : noted) {
+      if (!(access.mode & mode)) continue;
+      access.mode = mode;
+      found.push_back(access);
+    }
+    if (!found.empty()) side.swap(found);
+  };
+  replace(reads, kRead);
+  replace(writes, kWrite);
+  held_.ClearAccesses();
+  held_.AddAccess(reads[0]);
+  for (const Access& access : writes) held_.AddAccess(access);
+  for (size_t i = 1; i < reads.size(); ++i) held_.AddAccess(reads[i]);
+}
+
+void Importer::State::On(const trace::Copy& record) {
+  if (Failed(record.result)) return DropNotes(record.stream);
+  const Range source = MakeRange(record.source, record.bytes);
+  const Range destination = MakeRange(record.destination, record.bytes);
+  if (source.begin == source.end || destination.begin == destination.end) {
+    return DropNotes(record.stream);  // of no bytes: touches and orders nothing
+  }
+  const StreamLife& stream = StreamOf(record.stream, record.context);
+  Op& op = EmitOn(OpKind::kCopy, stream, record.stack);
+  if (record.blocking != 0) op.flags |= kBlocking;
+  const Evidence extent = record.exact != 0 ? Evidence::kExact : Evidence::kAssumed;
+  AddCopySide(source, kRead, extent);
+  AddCopySide(destination, kWrite, extent);
+  if (!now_.life->notes.empty()) TakeCopyNotes(op, record.stream);
+  CheckOverlap(op, Queues(stream));
+  if (record.blocking != 0) BeginSync(op);
+}
+
+void Importer::State::On(const trace::Memset& record) {
+  if (Failed(record.result)) return DropNotes(record.stream);
+  const Range range = MakeRange(record.destination, record.bytes);
+  if (range.begin == range.end) return DropNotes(record.stream);
+  const StreamLife& stream = StreamOf(record.stream, record.context);
+  Op& op = EmitOn(OpKind::kMemset, stream, record.stack);
+  if (record.blocking != 0) op.flags |= kBlocking;
+  AddCopySide(range, kWrite, Evidence::kExact);
+  if (!now_.life->notes.empty()) TakeNotes(op, record.stream);
+  CheckOverlap(op, Queues(stream));
+  if (record.blocking != 0) BeginSync(op);
+}
+
+// Its accesses come when it runs, under its token (NoteHostAccess). Only so many tokens are remembered:
+// whether a host function has ended is not recorded.
+void Importer::State::On(const trace::HostFunction& record) {
+  if (Failed(record.result)) return DropNotes(record.stream);
+  const StreamLife& stream = StreamOf(record.stream, record.context);
+  Op& op = EmitOn(OpKind::kHostFn, stream, record.stack);
+  if (!now_.life->notes.empty()) TakeNotes(op, record.stream);
+  if (record.token != 0) {
+    host_functions_[record.token] = {op.id, stream.id};
+    tokens_.push_back(record.token);
+    if (tokens_.size() > kMaxTokens) {
+      host_functions_.erase(tokens_.front());
+      tokens_.pop_front();
+    }
+  }
+  CheckOverlap(op, Queues(stream));
+}
+
+}  // namespace ss

@@ -1,0 +1,234 @@
+// The importer's insides: one On() a record type, grouped by what they are about (on_*.cc).
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "src/import/counts.h"
+#include "src/import/hold.h"
+#include "src/import/importer.h"
+#include "src/import/memory_map.h"
+#include "src/import/objects.h"
+#include "src/import/overlap.h"
+#include "src/import/tables.h"
+
+namespace ss {
+
+class Importer::State {
+ public:
+  State(StringTable& strings, ImportOptions options);
+
+  void Feed(const trace::Record& record, ImportSink& sink);
+  void Advance(uint64_t seq, ImportSink& sink);
+  void Finish(ImportSink& sink);
+  Coverage MakeCoverage() const;
+
+  StringTable& strings_;
+  const ImportOptions options_;
+  ProcessInfo process_;
+  StackTable stacks_;
+  std::vector<Image> images_;
+  TextTable texts_;
+  std::map<uint64_t, uint64_t> call_counts_;  // by text id
+  std::vector<StringId> stream_names_;        // by StreamId
+  std::vector<StringId> host_names_;          // by HostId
+
+ private:
+  // An access or fill note that waits for its thread's next operation on a stream.
+  struct Note {
+    uint64_t stream = 0;  // raw handle
+    uint64_t address = 0, bytes = 0;
+    uint8_t mode = 0;
+    bool fill = false;
+  };
+  struct ThreadLife {
+    HostId host = 0;
+    uint64_t number = 0;  // in first-seen order; 0 is "main"
+    StringId name = 0;
+    std::vector<Note> notes;
+  };
+  struct Declared {
+    uint64_t offset = 0;
+    uint8_t mode = 0;
+    uint64_t after_launches = 0;  // how many there had been: tells the notes of an unloaded namesake
+  };
+  struct Function {
+    uint64_t text_id = 0;
+    StringId name = 0;
+    uint64_t launches = 0;
+    std::vector<Declared> declared;  // few: searched linearly
+  };
+  struct HostFunctionRun {
+    OpId op = 0;
+    StreamId stream = 0;
+  };
+  // A host synchronisation that has not returned yet, as far as the records seen go.
+  struct OpenSync {
+    uint32_t thread = 0;
+    uint64_t after = 0;
+    HoldQueue::Ticket ticket = 0;
+    Op op;  // as it was queued
+    bool split = false;
+  };
+  struct Now {  // the record at hand
+    uint32_t thread = 0;
+    uint64_t before = 0, after = 0;
+    bool unordered = false;
+    ThreadLife* life = nullptr;
+    ImportSink* sink = nullptr;
+  };
+  struct Range {
+    uint64_t begin = 0, end = 0;
+  };
+  struct Taken {  // notes that were meant for the operation at hand
+    bool accesses = false, fill = false;
+    Range fill_range;
+  };
+
+  // importer.cc: the order of things.
+  void Handle(const trace::Record& record);
+  bool Defer(const trace::Record& record);
+  void RunPending(uint64_t seq);
+  void EndSync(const OpenSync& sync);
+  void SplitSyncs();
+
+  // emit.cc: making operations.
+  Op& Emit(OpKind kind, uint64_t stack = 0);
+  Op& EmitOn(OpKind kind, const StreamLife& stream, uint64_t stack);
+  void BeginSync(Op& op);
+  void CheckOverlap(Op& op, Touch touch);
+  Touch Queues(const StreamLife& stream) const;
+  Touch Looks(const StreamLife& stream) const;
+  void AddAccess(Range range, uint8_t mode, MemoryKind memory, Evidence direction, Evidence extent);
+  Range MakeRange(uint64_t address, uint64_t bytes);
+  uint64_t Tag(uint64_t address) const { return address | uint64_t{options_.rank} << 48; }
+  bool Failed(int64_t result);
+  StringId TextOf(uint64_t text_id);
+
+  // on_process.cc
+  void On(const trace::Unknown&);
+  void On(const trace::Process&);
+  void On(const trace::Thread&);
+  void On(const trace::ThreadEnd&);
+  void On(const trace::Text&);
+  void On(const trace::Stack&);
+  void On(const trace::Module&);
+  void On(const trace::Dropped&);
+  void On(const trace::Unmodelled&);
+  void On(const trace::ProcessEnd&);
+  void On(const trace::Fork&);
+  void On(const trace::Counters&);
+  ThreadLife& ThreadOf(uint32_t thread, const std::string& name = {});
+  HostId NewHost();
+  StringId FreeThreadName(const std::string& wanted);
+  void NameThread(ThreadLife& life, StringId name);
+
+  // on_objects.cc
+  void On(const trace::ContextCreate&);
+  void On(const trace::ContextDestroy&);
+  void On(const trace::StreamCreate&);
+  void On(const trace::StreamDestroy&);
+  void On(const trace::EventCreate&);
+  void On(const trace::EventDestroy&);
+  void On(const trace::EventRecord&);
+  void On(const trace::StreamWaitEvent&);
+  void On(const trace::StreamSync&);
+  void On(const trace::EventSync&);
+  void On(const trace::ContextSync&);
+  void On(const trace::StreamQuery&);
+  void On(const trace::EventQuery&);
+  ContextLife ContextOf(uint64_t handle);
+  StreamLife& StreamOf(uint64_t handle, uint64_t context);
+  StreamLife& MakeStream(uint64_t handle, uint64_t context, StreamType type, uint64_t stack);
+  void EmitStream(const StreamLife& stream, uint64_t stack);
+  void EmitDestroy(StreamId stream);
+  EventId EventOf(uint64_t handle, uint64_t context);
+
+  // on_work.cc
+  void On(const trace::Function&);
+  void On(const trace::Launch&);
+  void On(const trace::Copy&);
+  void On(const trace::Memset&);
+  void On(const trace::HostFunction&);
+  bool ScanWords(const Function& function, const trace::WORDS& words, Op& op);
+  Taken TakeNotes(Op& op, uint64_t raw_stream);
+  void DropNotes(uint64_t raw_stream);
+  void AddCopySide(Range range, uint8_t mode, Evidence extent);
+  void TakeCopyNotes(Op& op, uint64_t raw_stream);
+  MemoryKind KindAt(uint64_t address);
+  MemoryKind UnknownKind(uint64_t address) const;
+  bool IsDeviceFlag(Range range) const;
+
+  // on_memory.cc
+  void On(const trace::Alloc&);
+  void On(const trace::Free&);
+  void On(const trace::AllocAsync&);
+  void On(const trace::FreeAsync&);
+  void On(const trace::NotePoolAlloc&);
+  void On(const trace::NotePoolFree&);
+  void On(const trace::NotePoolRecordUse&);
+  void On(const trace::NoteBuffer&);
+  StringId MakeRoom(Range range);
+  void EndMissed(const std::vector<Block*>& blocks);
+  Op& BeginTenancy(Block& block, OpKind kind, const ContextLife& context, uint64_t stack);
+  Op& EndTenancy(Block& block, OpKind kind, uint64_t stack, const StreamLife* stream = nullptr);
+  void EndDriverBlock(Block& block, OpKind kind, uint64_t stack, const StreamLife* stream = nullptr);
+  void AddBlockRange(const Block& block);
+  void NameBlock(Block& block, Range range, StringId name);
+  void NameUnknown(Range range, StringId name);
+
+  // on_notes.cc
+  void On(const trace::NoteKernelAccess&);
+  void On(const trace::NoteAccess&);
+  void On(const trace::NoteHostAccess&);
+  void On(const trace::NoteRelease&);
+  void On(const trace::NoteAcquire&);
+  void On(const trace::NoteFill&);
+  void On(const trace::NoteDeviceFlag&);
+  void On(const trace::NoteStreamName&);
+  void On(const trace::NoteThreadName&);
+
+  // Order.
+  Now now_;
+  uint64_t last_seq_ = 0;
+  OpId last_op_ = 0;
+  HoldQueue held_;
+  OverlapWatch overlaps_;
+  std::vector<trace::Record> deferred_;  // calls that take effect when they return; about one a thread
+  std::vector<OpenSync> syncs_;
+  bool exiting_ = false;
+
+  // Who is who.
+  std::unordered_map<uint32_t, ThreadLife> threads_;
+  std::unordered_set<StringId> thread_names_;  // of living threads
+  std::string main_os_name_;
+  std::deque<HostId> ended_hosts_;
+  uint32_t hosts_made_ = 0;
+  uint64_t threads_made_ = 0;
+  Contexts contexts_;
+  Streams streams_;
+  Events events_;
+  std::unordered_map<uint64_t, Function> functions_;
+  std::unordered_map<uint64_t, HostFunctionRun> host_functions_;  // by token
+  std::deque<uint64_t> tokens_;                                   // oldest first
+  DenseIds pools_, tags_;
+
+  // Memory.
+  MemoryMap memory_;
+  BufferId buffers_made_ = 0;
+  std::vector<Range> device_flags_;
+  std::vector<Block*> blocks_;  // scratch
+  bool maps_unseen_ = false;    // memory comes alive in ways that are not modelled
+
+  // Coverage.
+  Counts counts_;
+  uint64_t calls_ = 0, dropped_ = 0;
+  uint64_t launches_ = 0, launches_resolved_ = 0;
+  std::map<uint64_t, uint64_t> unmodelled_;  // by text id
+};
+
+}  // namespace ss

@@ -1,0 +1,94 @@
+// A trace written by hand: records with numbers, fed to an importer, and what came out.
+#pragma once
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/import/importer.h"
+
+namespace ss {
+
+constexpr uint64_t kContext = 0xC0;
+constexpr uint64_t kStreamA = 0xA00, kStreamB = 0xB00;
+constexpr uint64_t kEventE = 0xE00;
+constexpr uint64_t kKernel = 0xF00;
+
+struct Seen {
+  Op op;
+  std::vector<Access> accesses;
+};
+
+class Feeder : public ImportSink {
+ public:
+  explicit Feeder(ImportOptions options = {}) : importer(strings, options) {}
+
+  // A call of `thread` that nothing overlaps.
+  template <typename Body>
+  Feeder& Call(uint32_t thread, Body body) {
+    const uint64_t before = ++seq_;
+    return At(thread, before, ++seq_, std::move(body));
+  }
+  template <typename Body>
+  Feeder& Note(uint32_t thread, Body body) {
+    ++seq_;
+    return At(thread, seq_, seq_, std::move(body));
+  }
+  // With numbers of its own; give them in order of `before`.
+  template <typename Body>
+  Feeder& At(uint32_t thread, uint64_t before, uint64_t after, Body body) {
+    seq_ = std::max({seq_, before, after});
+    importer.Feed(trace::Record{thread, before, after, std::move(body)}, *this);
+    return *this;
+  }
+  Feeder& Text(uint64_t id, std::string text) { return Note(0, trace::Text{id, std::move(text)}); }
+  Feeder& Context(uint64_t context = kContext, uint64_t device = 0) {
+    return Call(0, trace::ContextCreate{context, device});
+  }
+  Feeder& Streams() {  // A and B, both non-blocking
+    Call(0, trace::StreamCreate{.stream = kStreamA, .context = kContext, .flags = 1});
+    return Call(0, trace::StreamCreate{.stream = kStreamB, .context = kContext, .flags = 1});
+  }
+  Feeder& End() {
+    importer.Finish(*this);
+    return *this;
+  }
+
+  void OnOp(const Op& op, std::span<const Access> accesses) override {
+    seen.push_back({op, {accesses.begin(), accesses.end()}});
+  }
+
+  std::vector<Seen> Of(OpKind kind) const {
+    std::vector<Seen> found;
+    for (const Seen& one : seen) {
+      if (one.op.kind == kind) found.push_back(one);
+    }
+    return found;
+  }
+  // The only one of its kind; throws (and so fails the test) otherwise.
+  Seen The(OpKind kind) const {
+    std::vector<Seen> found = Of(kind);
+    if (found.size() != 1) throw std::runtime_error(std::to_string(found.size()) + " operations");
+    return found[0];
+  }
+  std::string NameOf(const Op& op) const { return strings.Get(op.name); }
+  // Whether coverage has "N text...".
+  bool HasNote(const std::string& start) const {
+    for (const std::string& note : importer.coverage().notes) {
+      if (note.starts_with(start)) return true;
+    }
+    return false;
+  }
+  uint64_t seq() const { return seq_; }
+
+  StringTable strings;
+  Importer importer;
+  std::vector<Seen> seen;
+
+ private:
+  uint64_t seq_ = 0;
+};
+
+}  // namespace ss
