@@ -31,6 +31,7 @@ struct Op {
   uint32_t slices = 1;
   uint32_t next_slice = 0;
   std::function<void(uint32_t slice)> run;
+  uint64_t rank = 0;     // lazy: place in its plan, lowest first
   bool needed = false;   // some host thread waits for it, or for what comes after it
   bool outside = false;  // handed to the thread of host functions
   bool running = false;  // a slice is being executed
@@ -38,6 +39,9 @@ struct Op {
   uint64_t done_step = 0;  // the machine's clock at completion
 };
 using OpPtr = std::shared_ptr<Op>;
+
+// What is queued right before `op` in its stream, or null.
+Op* Predecessor(const Op& op);
 
 enum class StreamKind : uint8_t { kNonBlocking, kBlocking, kLegacy, kPerThread };
 

@@ -1,5 +1,7 @@
 // What an operation has to wait for: rules 2 and 4 of docs/semantics.md. Rule 5 is the caller's: a wait is a
 // marker with the event's record at the call in `after`.
+#include <algorithm>
+
 #include "machine.h"
 
 namespace ss::vgpu {
@@ -15,6 +17,13 @@ bool OrdersWithLegacy(const Stream& stream) {
 }
 
 }  // namespace
+
+Op* Predecessor(const Op& op) {
+  const auto& queue = op.stream->queue;  // ids grow along it
+  auto at = std::lower_bound(queue.begin(), queue.end(), op.id,
+                             [](const OpPtr& queued, uint64_t id) { return queued->id < id; });
+  return at == queue.begin() ? nullptr : std::prev(at)->get();
+}
 
 OpPtr Machine::Issue(Stream& stream, NewOp what) {
   auto op = std::make_shared<Op>();

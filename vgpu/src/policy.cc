@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <queue>
 #include <unordered_map>
 
 namespace ss::vgpu {
@@ -37,11 +38,45 @@ class Eager : public Policy {
 class Lazy : public Policy {
  public:
   bool RunMore(const std::vector<Op*>&) override { return false; }
+
   Op* Pick(const std::vector<Op*>& ready) override {
-    return *std::max_element(ready.begin(), ready.end(), [](const Op* a, const Op* b) {
-      return a->needed != b->needed ? b->needed : a->id < b->id;
+    return *std::min_element(ready.begin(), ready.end(), [](const Op* a, const Op* b) {
+      return a->needed != b->needed ? a->needed : a->rank < b->rank;
     });
   }
+
+  // Lays the schedule out from its end: of the operations that nothing unplaced waits for, the earliest-issued
+  // comes last. (Latest-issued-first from the front was tried: it runs a blocker early when the only other
+  // choice is a marker that leads to what it should block.)
+  void Plan(const std::vector<Op*>& needed) override {
+    std::unordered_map<const Op*, size_t> waiting;  // operations of the plan that come behind
+    for (const Op* op : needed) waiting[op];
+    const auto each_before = [&](const Op& op, auto visit) {
+      for (const OpPtr& before : op.after) {
+        if (waiting.contains(before.get())) visit(before.get());
+      }
+      Op* before = Predecessor(op);
+      if (before && waiting.contains(before)) visit(before);
+    };
+    for (const Op* op : needed) each_before(*op, [&](Op* before) { ++waiting[before]; });
+    const auto later = [](const Op* a, const Op* b) { return a->id > b->id; };
+    std::priority_queue<Op*, std::vector<Op*>, decltype(later)> last(later);
+    for (Op* op : needed) {
+      if (waiting[op] == 0) last.push(op);
+    }
+    planned_ += needed.size();
+    for (uint64_t rank = planned_; !last.empty(); --rank) {
+      Op* op = last.top();
+      last.pop();
+      op->rank = rank;
+      each_before(*op, [&](Op* before) {
+        if (--waiting[before] == 0) last.push(before);
+      });
+    }
+  }
+
+ private:
+  uint64_t planned_ = 0;
 };
 
 class RandomWalk : public Policy {

@@ -23,12 +23,16 @@ class Policy {
   // host thread waits.
   virtual Op* Pick(const std::vector<Op*>& ready) = 0;
 
+  // A host thread begins to wait for these (in issue order), which nobody waited for before.
+  virtual void Plan(const std::vector<Op*>&) {}
+
   // The host polls in vain: it should not starve the device.
   virtual void HostYields() {}
 };
 
 // eager: everything runs at once, in issue order: racy programs whose issue order is right come out right.
-// lazy: nothing runs that no host thread waits for, and of what is needed the latest-issued first.
+// lazy: nothing runs that no host thread waits for; of what is needed, the earliest-issued runs as late as the
+//   order allows.
 // random: a coin with a bias of the seed's choice decides how far the device runs ahead of the host; streams
 //   are drawn uniformly.
 // pct: streams and the host have random priorities; at a few random moments the one that is about to run

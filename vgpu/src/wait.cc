@@ -19,14 +19,6 @@ bool Done(const std::vector<OpPtr>& ops) {
   return std::all_of(ops.begin(), ops.end(), [](const OpPtr& op) { return op->done; });
 }
 
-// What is queued right before `op` in its stream, or null. Ids grow along a queue.
-Op* Predecessor(const Op& op) {
-  const auto& queue = op.stream->queue;
-  auto at = std::lower_bound(queue.begin(), queue.end(), op.id,
-                             [](const OpPtr& queued, uint64_t id) { return queued->id < id; });
-  return at == queue.begin() ? nullptr : std::prev(at)->get();
-}
-
 }  // namespace
 
 void Machine::HostStep(std::unique_lock<std::mutex>& lock) {
@@ -45,16 +37,20 @@ void Machine::HostStep(std::unique_lock<std::mutex>& lock) {
 }
 
 void Machine::Demand(const std::vector<OpPtr>& targets) {
-  std::vector<Op*> open;
+  std::vector<Op*> open, found;
   for (const OpPtr& op : targets) open.push_back(op.get());
   while (!open.empty()) {
     Op* op = open.back();
     open.pop_back();
     if (op->done || op->needed) continue;
     op->needed = true;
+    found.push_back(op);
     for (const OpPtr& before : op->after) open.push_back(before.get());
     if (Op* before = Predecessor(*op)) open.push_back(before);
   }
+  if (found.empty()) return;
+  std::sort(found.begin(), found.end(), [](const Op* a, const Op* b) { return a->id < b->id; });
+  policy_->Plan(found);
 }
 
 CUresult Machine::Wait(std::unique_lock<std::mutex>& lock, const std::vector<OpPtr>& targets) {

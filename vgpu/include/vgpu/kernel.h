@@ -19,6 +19,8 @@
 static __device__ inline uint32_t vgpu_thread() { return blockIdx.x * blockDim.x + threadIdx.x; }
 static __device__ inline uint32_t vgpu_threads() { return gridDim.x * blockDim.x; }
 
+static __device__ inline void vgpu_add(uint32_t* at, uint32_t value) { atomicAdd(at, value); }
+
 // Keeps the kernel busy for `ns` before it goes on, so that a missing edge has time to show.
 static __device__ inline void vgpu_delay(uint64_t ns) {
   uint64_t start, now;
@@ -119,6 +121,8 @@ inline const vgpu_image* Image() {
 
 static inline uint32_t vgpu_thread() { return ::vgpu::place.thread; }
 static inline uint32_t vgpu_threads() { return ::vgpu::place.threads; }
+// Blocks never run at the same time here.
+static inline void vgpu_add(uint32_t* at, uint32_t value) { *at += value; }
 // The scheduler of the virtual GPU decides how long a kernel takes.
 static inline void vgpu_delay(uint64_t) {}
 

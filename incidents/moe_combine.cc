@@ -1,0 +1,209 @@
+// Incident 1: a block goes back to its owner stream's pool while another stream still reads it.
+//
+// Asynchronous expert-parallel dispatch and combine with two micro-batches in flight. Events order the
+// execution correctly; they tell the caching allocator nothing. combine's forward output belongs to `comm`
+// and is saved for unpermute's backward, which reads it on `compute`. Backward visits U1, U0, C1, C0; C1
+// waits only for U1's event. The saved tensor of U0 is dropped as soon as U0's kernel is queued; C1 takes
+// its block at once, and fills it on `comm` while U0 still reads.
+#include <cstddef>
+
+#include "scenario.h"
+
+namespace ss::incidents {
+namespace {
+
+constexpr int kMicroBatches = 2;
+constexpr float kCombineShift = 1;
+
+// What a step computes, for micro-batch m: x = base + i%7; dispatched x; expert 2x; combined 2x + 1.
+float Base(uint32_t step, int m) { return static_cast<float>(1 + step % 512) + 0.25f * static_cast<float>(m); }
+
+class Moe {
+ public:
+  explicit Moe(const Options& options);
+  void Step(uint32_t step);
+  Checker::Counts Read() { return checker_.Read(); }
+
+ private:
+  struct MicroBatch {
+    float *x, *dispatched, *expert, *combined;
+    float *gradient, *combine_gradient;
+    CUevent dispatch_done, expert_done, combine_done, unpermute_back, combine_back;
+    float *probability_gradient, *input_gradient;  // results, outside the caching allocator
+  };
+
+  void Dispatch(MicroBatch& b, uint32_t step, int m);
+  void Expert(MicroBatch& b);
+  void Combine(MicroBatch& b);
+  void UnpermuteBackward(MicroBatch& b, uint32_t step, int m);
+  void CombineBackward(MicroBatch& b);
+  void ExpertBackward(MicroBatch& b, uint32_t step, int m);
+  float* Tensor(CUstream owner, const char* name) { return allocator_.Allocate(owner, options_.elements, name); }
+  // Tells the allocator that `user` uses the tensor, unless this registration is left out.
+  void Register(const char* registration, float* tensor, CUstream user);
+  void Drop(float* saved);
+  void Signal(CUevent event, CUstream producer) { CU(cuEventRecord(event, producer)); }
+  void Await(CUstream consumer, CUevent event) { CU(cuStreamWaitEvent(consumer, event, 0)); }
+
+  const Options& options_;
+  Gpu gpu_;
+  CachingAllocator allocator_;
+  Checker checker_;
+  CUstream compute_, comm_;
+  MicroBatch batches_[kMicroBatches]{};
+  std::vector<float*> held_;
+};
+
+Moe::Moe(const Options& options)
+    : options_(options),
+      allocator_(gpu_, options.fill),
+      checker_(gpu_),
+      compute_(gpu_.Stream("compute")),
+      comm_(gpu_.Stream("comm")) {
+  for (MicroBatch& b : batches_) {
+    b.dispatch_done = gpu_.Event();
+    b.expert_done = gpu_.Event();
+    b.combine_done = gpu_.Event();
+    b.unpermute_back = gpu_.Event();
+    b.combine_back = gpu_.Event();
+    b.probability_gradient = gpu_.Buffer<float>(options.elements, "probability_gradient");
+    b.input_gradient = gpu_.Buffer<float>(options.elements, "input_gradient");
+  }
+}
+
+void Moe::Register(const char* registration, float* tensor, CUstream user) {
+  if (!options_.omit.contains(registration)) allocator_.RecordStream(tensor, user);
+}
+
+void Moe::Dispatch(MicroBatch& b, uint32_t step, int m) {
+  b.x = Tensor(compute_, "x");
+  gpu_.Launch(compute_, "produce", b.x, Base(step, m), options_.elements, uint64_t{0});
+  gpu_.WaitStream(comm_, compute_);
+  b.dispatched = Tensor(comm_, "dispatched");
+  gpu_.Launch(comm_, "exchange", b.dispatched, static_cast<const float*>(b.x), 1.0f, 0.0f, options_.elements);
+  Signal(b.dispatch_done, comm_);
+  Register("dispatch-input", b.x, comm_);
+  Register("dispatch-output", b.dispatched, compute_);
+  allocator_.Free(b.x);
+}
+
+void Moe::Expert(MicroBatch& b) {
+  Await(compute_, b.dispatch_done);
+  b.expert = Tensor(compute_, "expert");
+  gpu_.Launch(compute_, "transform", b.expert, static_cast<const float*>(b.dispatched), 2.0f, 0.0f,
+              options_.elements, uint64_t{0});
+  Signal(b.expert_done, compute_);
+  allocator_.Free(b.dispatched);
+}
+
+void Moe::Combine(MicroBatch& b) {
+  Await(comm_, b.expert_done);
+  b.combined = Tensor(comm_, "combined");
+  gpu_.Launch(comm_, "exchange", b.combined, static_cast<const float*>(b.expert), 1.0f, kCombineShift,
+              options_.elements);
+  Signal(b.combine_done, comm_);
+  Register("combine-input", b.expert, comm_);
+  // What the incident's code did instead of the registration that is needed: the owner is dropped silently.
+  allocator_.RecordStream(b.combined, comm_);
+  Register("combine-output", b.combined, compute_);
+  allocator_.Free(b.expert);
+}
+
+// Autograd drops its last reference as soon as the kernel is queued.
+void Moe::Drop(float* saved) {
+  if (options_.fix == "hold") {
+    held_.push_back(saved);
+  } else {
+    allocator_.Free(saved);
+  }
+}
+
+void Moe::UnpermuteBackward(MicroBatch& b, uint32_t, int m) {
+  b.gradient = Tensor(compute_, "gradient");
+  gpu_.Launch(compute_, "unpermute_backward", b.probability_gradient, b.gradient,
+              static_cast<const float*>(b.combined), static_cast<float>(2 + m), options_.elements,
+              options_.delay_ns);
+  Signal(b.unpermute_back, compute_);
+  Drop(b.combined);
+}
+
+void Moe::CombineBackward(MicroBatch& b) {
+  Await(comm_, b.unpermute_back);
+  if (options_.fix == "wait") gpu_.WaitStream(comm_, compute_);
+  if (options_.fix == "host-sync") CU(cuStreamSynchronize(compute_));
+  b.combine_gradient = Tensor(comm_, "combine_gradient");
+  // As tried in the investigation: too late for the fill, which is queued by now.
+  if (options_.fault == "wait-after-alloc") gpu_.WaitStream(comm_, compute_);
+  gpu_.Launch(comm_, "exchange", b.combine_gradient, static_cast<const float*>(b.gradient), 1.0f, 2.0f,
+              options_.elements);
+  Signal(b.combine_back, comm_);
+  Register("gradient-input", b.gradient, comm_);
+  Register("gradient-output", b.combine_gradient, compute_);
+  allocator_.Free(b.gradient);
+}
+
+void Moe::ExpertBackward(MicroBatch& b, uint32_t step, int m) {
+  Await(compute_, b.combine_back);
+  // Two tensors of the size that CombineBackward has just given back.
+  float* hidden = Tensor(compute_, "hidden_gradient");
+  float* hidden2 = Tensor(compute_, "hidden_gradient2");
+  gpu_.Launch(compute_, "expert_backward", hidden, hidden2, static_cast<const float*>(b.combine_gradient),
+              options_.elements);
+  gpu_.Launch(compute_, "transform", b.input_gradient, static_cast<const float*>(hidden2), 1.0f, 0.0f,
+              options_.elements, uint64_t{0});
+  allocator_.Free(hidden);
+  allocator_.Free(hidden2);
+  allocator_.Free(b.combine_gradient);
+  const auto scale = static_cast<float>(2 + m);
+  checker_.Expect(compute_, b.probability_gradient, scale * (2 * Base(step, m) + kCombineShift), 2 * scale,
+                  options_.elements);
+  checker_.Expect(compute_, b.input_gradient, 3 * (scale + 2), 3, options_.elements);
+}
+
+void Moe::Step(uint32_t step) {
+  for (int m = 0; m < kMicroBatches; ++m) Dispatch(batches_[m], step, m);
+  for (MicroBatch& b : batches_) Expert(b);
+  for (MicroBatch& b : batches_) Combine(b);
+  for (MicroBatch& b : batches_) Await(compute_, b.combine_done);
+  for (int m = kMicroBatches - 1; m >= 0; --m) UnpermuteBackward(batches_[m], step, m);
+  for (int m = kMicroBatches - 1; m >= 0; --m) CombineBackward(batches_[m]);
+  for (int m = kMicroBatches - 1; m >= 0; --m) ExpertBackward(batches_[m], step, m);
+  if (!held_.empty()) {  // backward is done when the optimizer has run: here the step's end
+    CU(cuStreamSynchronize(compute_));
+    for (float* tensor : held_) allocator_.Free(tensor);
+    held_.clear();
+  }
+}
+
+Checker::Counts Run(const Options& given) {
+  Options options = given;
+  if (options.fault == "missing-compute-record" || options.fault == "wait-after-alloc") {
+    options.omit.insert("combine-output");
+  }
+  if (options.fault == "missing-input-record") options.omit.insert("dispatch-input");
+  if (options.fault == "missing-gradient-record") options.omit.insert("gradient-input");
+  if (options.fix == "record-compute") options.omit.erase("combine-output");
+  if (options.fix == "record-comm") {
+    options.omit.erase("dispatch-input");
+    options.omit.erase("gradient-input");
+  }
+  Moe moe(options);
+  for (uint32_t step = 0; step < options.steps; ++step) moe.Step(step);
+  return moe.Read();
+}
+
+}  // namespace
+}  // namespace ss::incidents
+
+int main(int argc, char** argv) {
+  using namespace ss::incidents;
+  return Main({"moe_combine",
+               "asynchronous expert-parallel combine: a saved tensor's block returns to its pool too early",
+               {"missing-compute-record", "wait-after-alloc", "missing-input-record", "missing-gradient-record"},
+               {"record-compute", "record-comm", "wait", "host-sync", "hold"},
+               {"dispatch-input", "dispatch-output", "combine-input", "combine-output", "gradient-input",
+                "gradient-output"},
+               true,
+               Run},
+              argc, argv);
+}
