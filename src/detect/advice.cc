@@ -23,6 +23,7 @@ void Checker::Advise(const char* code, const std::string& subject, std::vector<s
 }
 
 void Checker::AdviseOnWait(const Op& op, size_t index) {
+  if (op.flags & kSynthetic) return;
   std::string event = EventName(op.object);
   if (order_.last_wait_unrecorded() && RuleOn(Rule::kUnrecordedWait)) {
     Advise("wait-unrecorded", event, {}, "the event was never recorded: this orders nothing", op, index);

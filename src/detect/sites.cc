@@ -68,6 +68,12 @@ Site Checker::MakeSite(const Op& op, size_t index) const {
   if (const Stream* stream = site.stream ? order_.FindStream(op.stream, op.host) : nullptr) {
     const std::string& bare = program_.strings.Get(stream->name);
     if (bare != site.lane) site.lane_aliases.push_back(bare);
+    if (stream->type == StreamType::kGraph) {
+      size_t slash = bare.find('/');
+      site.lane_aliases = {bare.substr(slash + 1), bare.substr(0, slash)};
+      site.launch_stream = op.aux;
+      if (op.aux != 0) site.lane_aliases.push_back(StreamName(op.aux, op.host));
+    }
   }
   return site;
 }

@@ -8,6 +8,7 @@
 #include "src/explain/cause.h"
 #include "src/explain/fixes.h"
 #include "src/explain/replay.h"
+#include "src/model/graphs.h"
 
 namespace ss {
 namespace {
@@ -128,22 +129,27 @@ double Seconds(std::chrono::steady_clock::time_point since) {
 }  // namespace
 
 Report AnalyseProgram(const Program& program, const AnalyseOptions& options) {
-  auto start = std::chrono::steady_clock::now();
-  Tape tape{&program, &program.ops, &program.accesses};
-  CheckOptions check = CheckOptionsFor(program, options);
-  Report report = Explain(tape, check, options, Replay(tape, check, {}));
-  report.program = program.source;
-  report.title = program.title;
-  report.stats.seconds = Seconds(start);
-  return report;
+  Analysis analysis(program, options, program.ops.size() * 64);
+  for (const Op& op : program.ops) analysis.Feed(op, program.accesses.data() + op.access_begin);
+  return analysis.Finish();
 }
 
 struct Analysis::State {
   State(const Program& names, const AnalyseOptions& options, size_t max_kept)
-      : names(names), options(options), check(CheckOptionsFor(names, options)), max_kept(max_kept),
+      : names(names), graphs(names.strings, names.graph_names), options(options), check(CheckOptionsFor(names, options)), max_kept(max_kept),
         checker(std::make_unique<Checker>(names, check)) {}
 
+  // What graphs have become by the time it is checked.
+  void Take(const Op& op, const Access* taken) {
+    checker->Feed(op, taken);
+    if (fed++ >= max_kept) return;
+    ops.push_back(op);
+    ops.back().access_begin = static_cast<uint32_t>(accesses.size());
+    accesses.insert(accesses.end(), taken, taken + op.access_count);
+  }
+
   const Program& names;
+  GraphExpander graphs;
   AnalyseOptions options;
   CheckOptions check;
   size_t max_kept;
@@ -160,11 +166,7 @@ Analysis::~Analysis() = default;
 
 void Analysis::Feed(const Op& op, const Access* accesses) {
   State& s = *state_;
-  s.checker->Feed(op, accesses);
-  if (s.fed++ >= s.max_kept) return;
-  s.ops.push_back(op);
-  s.ops.back().access_begin = static_cast<uint32_t>(s.accesses.size());
-  s.accesses.insert(s.accesses.end(), accesses, accesses + op.access_count);
+  s.graphs.Feed(op, accesses, [&s](const Op& made, const Access* taken) { s.Take(made, taken); });
 }
 
 size_t Analysis::hazards() const { return state_->checker->hazards(); }

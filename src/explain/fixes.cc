@@ -33,18 +33,47 @@ class Proposer {
   };
 
   const Op& At(size_t index) const { return (*tape_.ops)[index]; }
-  static End EndOf(const Site& site) { return {site.stream, site.host_id, site.lane}; }
-  End Owner() const { return {finding_.buffer.owner_stream, finding_.buffer.owner_host, finding_.buffer.owner}; }
+
+  // Inside one launch of a graph the captured streams are what a person can edit; across its border the
+  // stream that launched it.
+  End EndOf(const Site& site) const {
+    if (site.launch_stream == 0) return {site.stream, site.host_id, site.lane};
+    if (SameLaunch()) return {site.stream, site.host_id, site.lane_aliases[0]};
+    return {site.launch_stream, site.host_id, site.lane_aliases[2]};
+  }
+  End Owner() const {
+    const std::string& name = finding_.buffer.owner;
+    size_t slash = name.find('/');
+    return {finding_.buffer.owner_stream, finding_.buffer.owner_host,
+            SameLaunch() && slash != std::string::npos ? name.substr(slash + 1) : name};
+  }
+
+  // The mark of the launch that the operation at `index` belongs to, or the index itself.
+  size_t LaunchOf(size_t index, const Site& site) const {
+    if (site.launch_stream == 0) return index;
+    while (index > 0 && At(index).kind != OpKind::kGraphLaunch) --index;
+    return index;
+  }
+  bool SameLaunch() const {
+    const Instance& at = finding_.instances[0];
+    if (finding_.first.launch_stream == 0) return false;
+    if (finding_.code != "lifetime" && finding_.second.launch_stream == 0) return false;
+    Site inside = finding_.first;
+    return LaunchOf(at.first_index, inside) == LaunchOf(at.second_index, inside);
+  }
 
   void Race() {
     if (finding_.code == "fill-race") Realloc();
     End first = EndOf(finding_.first), second = EndOf(finding_.second);
     PdlWait();
+    auto before = [this](const Instance& at) {
+      return SameLaunch() ? at.second_index : LaunchOf(at.second_index, finding_.second);
+    };
     if (first.stream != 0 && second.stream != 0) {
-      Wait(second, first, [](const Instance& at) { return at.second_index; });
+      Wait(second, first, before);
     }
     if (first.stream != 0) {
-      HostSync(first, [](const Instance& at) { return at.second_index; });
+      HostSync(first, before);
     } else {
       HandOff();
     }

@@ -19,7 +19,7 @@ CheckResult Replay(const Tape& tape, const CheckOptions& options, Edit edit) {
     if (edit.removals.contains(i)) continue;
     Op op = (*tape.ops)[i];
     for (; change != edit.flags.end() && change->at <= i; ++change) {
-      if (change->at == i) op.flags = static_cast<uint16_t>((op.flags & ~change->clear) | change->set);
+      if (change->at == i) op.flags = (op.flags & ~change->clear) | change->set;
     }
     checker.Feed(op, tape.AccessesOf(op));
   }

@@ -29,7 +29,7 @@ struct Edit {
   std::set<size_t> removals;
   struct FlagChange {
     size_t at = 0;
-    uint16_t set = 0, clear = 0;
+    uint32_t set = 0, clear = 0;
   };
   std::vector<FlagChange> flags;
 };

@@ -23,6 +23,8 @@ struct Site {
   std::string host;      // issuing host thread's name
   std::vector<std::string> lane_aliases;  // further names an expect line may use
   StreamId stream = 0;   // 0 = a host thread's own access
+  StreamId launch_stream = 0;  // inside a graph: the stream that launched it, lane_aliases = {captured
+                               // stream, graph, launching stream}
   HostId host_id = 0;
   uint32_t rank = 0;
   std::string access;    // "read", "write", "read+write", "atomic", "free", "alloc"

@@ -69,7 +69,7 @@ enum class OpKind : uint8_t {
   kBufferName,  // object = BufferId, name; accesses[0] = the named range: all of it, or a part
 };
 
-enum OpFlags : uint16_t {
+enum OpFlags : uint32_t {
   kFill = 1 << 0,               // an allocator's initialising write
   kBlocking = 1 << 1,           // the blocking form of a copy or memset
   kNotReady = 1 << 2,           // the query said "not ready"
@@ -90,10 +90,12 @@ enum OpFlags : uint16_t {
   // The call waits from here to a later kSyncEnd, and other threads' calls lie between: what is waited for
   // is the state here, and `host` knows of it only there. On any sync and on kBlocking copies and memsets.
   kSyncBegin = 1 << 15,
+  kSynthetic = 1 << 16,  // put in by a graph launch's fork and join: no advice is given on it
 };
 
 enum class MemoryKind : uint8_t { kUnknown, kDevice, kPinned, kPageable, kManaged, kCaching, kPool };
-enum class StreamType : uint8_t { kNonBlocking, kBlocking, kLegacy, kPerThread };
+// kGraph: a branch of a graph's launches, named GRAPH/STREAM; never made by a program.
+enum class StreamType : uint8_t { kNonBlocking, kBlocking, kLegacy, kPerThread, kGraph };
 enum class CollectiveKind : uint8_t {
   kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kBarrier, kSend, kRecv, kReduce
 };
@@ -115,7 +117,7 @@ struct Access {
 
 struct Op {
   OpKind kind{};
-  uint16_t flags = 0;
+  uint32_t flags = 0;
   HostId host = 0;
   StreamId stream = 0;
   uint32_t object = 0;
@@ -137,7 +139,7 @@ struct Program {
   bool strict = false;         // SEMANTICS 3
   bool strict_stated = false;  // the file says which mode
   bool recorded = false;       // from a trace: lifetimes without a next allocation are `possible`
-  StringTable strings;
+  mutable StringTable strings;  // interning a name changes nothing that a reader of the program sees
   std::vector<std::string> event_names;  // by EventId; may be shorter than the ids (unnamed events)
   std::vector<std::string> flag_names;   // by flag id
   std::vector<std::string> comm_names;   // by communicator id
