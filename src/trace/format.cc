@@ -77,7 +77,7 @@ std::string PackBlock(BlockHeader header, std::string_view raw) {
 
 Result<std::string> UnpackBlock(const BlockHeader& header, ByteSpan stored,
                                 const std::string& place) {
-  if (stored.size() != header.stored_bytes || Crc32c(stored.data(), stored.size()) != header.crc) {
+  if (!Plausible(header) || stored.size() != header.stored_bytes || Crc32c(stored.data(), stored.size()) != header.crc) {
     return Fail(place, "the block's checksum does not match");
   }
   if (header.stored_bytes == header.raw_bytes) return std::string(stored.begin(), stored.end());

@@ -79,7 +79,8 @@ Result<uint64_t> TraceReader::FindBlock(uint64_t from) const {
     if (!bytes) return tl::unexpected(bytes.error());
     if (bytes->size() < kBlockHeaderBytes) break;
     std::string_view view(*bytes);
-    for (size_t at = view.find({magic, 4}); at + kBlockHeaderBytes <= view.size();
+    for (size_t at = view.find({magic, 4});
+         at != view.npos && view.size() - at >= kBlockHeaderBytes;
          at = view.find({magic, 4}, at + 1)) {
       auto header = UnpackBlockHeader(AsBytes(view.substr(at)));
       uint64_t end = from + at + kBlockHeaderBytes + (header ? header->stored_bytes : 0);

@@ -160,9 +160,11 @@ bool RingWriter::WaitForRoom(size_t bytes) {
   for (uint32_t i = 0; i < kSpins && !HasRoom(bytes); ++i) sched_yield();
   uint64_t beat = control_ ? control_->beat.load(std::memory_order_relaxed) : 0;
   uint64_t tail = room_end_;
+  uint32_t dead_at = control_ ? control_->dead_sleeps.load(std::memory_order_relaxed) : kDeadSleeps;
+  uint32_t stuck_at = control_ ? control_->stuck_sleeps.load(std::memory_order_relaxed) : kStuckSleeps;
   uint32_t silent = 0, stuck = 0;
   bool room = HasRoom(bytes);
-  for (; !room && silent < kDeadSleeps && stuck < kStuckSleeps; room = HasRoom(bytes)) {
+  for (; !room && silent < dead_at && stuck < stuck_at; room = HasRoom(bytes)) {
     SleepMillisecond();
     if (control_ && control_->gone.load(std::memory_order_relaxed)) break;
     silent = PulseStopped(beat) ? silent + 1 : 0;
@@ -170,7 +172,7 @@ bool RingWriter::WaitForRoom(size_t bytes) {
     tail = room_end_;
     if (control_) beat = control_->beat.load(std::memory_order_relaxed);
   }
-  gave_up_ = room ? kWaits : stuck >= kStuckSleeps ? kStuck : kSilent;
+  gave_up_ = room ? kWaits : stuck >= stuck_at ? kStuck : kSilent;
   beat_at_give_up_ = beat;
   errno = saved_errno;
   return room;

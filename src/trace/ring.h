@@ -54,6 +54,8 @@ struct ControlPage {
   alignas(64) std::atomic<uint64_t> beat;      // moves every 100 ms while the drainer lives
   std::atomic<uint32_t> gone;                  // 1 = the drainer said goodbye: drop at once
   std::atomic<uint64_t> dropped;               // records for which there was no ring at all
+  std::atomic<uint32_t> dead_sleeps;           // kDeadSleeps and kStuckSleeps, for tests to shorten
+  std::atomic<uint32_t> stuck_sleeps;
 };
 static_assert(sizeof(ControlPage) <= 4096);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);

@@ -131,6 +131,8 @@ bool RingClient::MapControl(int fd) {
   control_->version = kRingVersion;
   control_->pid = static_cast<uint32_t>(getpid());
   control_->next_seq.store(1);
+  control_->dead_sleeps.store(kDeadSleeps);
+  control_->stuck_sleeps.store(kStuckSleeps);
   return true;
 }
 

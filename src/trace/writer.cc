@@ -67,11 +67,12 @@ void TraceWriter::AddRecord(OpenBlock* block, const RawRecord& raw) {
 void TraceWriter::CloseBlock(OpenBlock* block) {
   if (block->header.records == 0) return;
   std::string packed = PackBlock(block->header, block->raw);
-  uint64_t at = file_.size();
   if (Write(packed)) {
     last_seq_ = std::max(last_seq_, block->header.max_seq);
-    at = file_.size() - packed.size();
-    if (options_.max_bytes) index_.push_back({at, packed.size(), block->header});
+    if (options_.max_bytes) {
+      BlockHeader written = *UnpackBlockHeader(AsBytes(packed));  // with its sizes and sum
+      index_.push_back({file_.size() - packed.size(), packed.size(), written});
+    }
   } else {
     stats_.lost += block->header.records;
   }
