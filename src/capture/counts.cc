@@ -20,6 +20,7 @@ constexpr const char* kGapNames[kGaps] = {
     "launch attribute: event",
     "launch with more words than a record holds",
     "stream capture",
+    "function in a form newer than this tool",
 };
 
 uint64_t g_gaps[kGaps];

@@ -23,6 +23,7 @@ enum class Gap : uint8_t {
   kLaunchEvent,
   kManyParameters,
   kStreamCapture,
+  kNewerFunction,
   kGaps
 };
 

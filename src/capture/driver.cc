@@ -11,21 +11,14 @@ namespace ss::capture {
 namespace {
 
 std::atomic<void*> g_real[kHooks];
-std::atomic<void*> g_handle;
 Driver g_driver;
 std::atomic<bool> g_driver_ready;
 
 CUresult Missing() { return CUDA_ERROR_NOT_FOUND; }
 void* NoLookup() { return nullptr; }
 
-void* DriverHandle() {
-  void* handle = g_handle.load(std::memory_order_acquire);
-  if (handle) return handle;
-  handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (!handle) handle = dlopen("libcuda.so.1", RTLD_LAZY);
-  if (handle) g_handle.store(handle, std::memory_order_release);
-  return handle;
-}
+// Read from the image: dlsym would leave an error message behind for the program to find.
+void* InDriverImage(const char* symbol) { return FindInImage("libcuda.so", symbol); }
 
 template <class F>
 void Find(F& slot, const char* symbol) {
@@ -61,12 +54,8 @@ void* RealDlvsym(void* handle, const char* name, const char* version) {
   return reinterpret_cast<Lookup>(ss_real_dlvsym)(handle, name, version);
 }
 
-bool DriverLoaded() {
-  if (g_handle.load(std::memory_order_acquire)) return true;
-  void* handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (handle) dlclose(handle);
-  return handle != nullptr;
-}
+bool DriverExports(const char* symbol) { return InDriverImage(symbol) != nullptr; }
+bool DriverLoaded() { return DriverExports("cuInit"); }
 
 bool InDriver(const void* function) {
   Dl_info info;
@@ -77,9 +66,10 @@ bool InDriver(const void* function) {
 }
 
 void* DriverFunction(const char* symbol) {
-  void* handle = DriverHandle();
-  void* function = handle ? RealDlsym(handle, symbol) : nullptr;
-  return IsStub(function) ? nullptr : function;
+  void* function = InDriverImage(symbol);
+  if (function || DriverLoaded()) return function;
+  dlopen("libcuda.so.1", RTLD_LAZY);
+  return InDriverImage(symbol);
 }
 
 void* Real(int hook) {

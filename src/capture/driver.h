@@ -12,6 +12,7 @@ void* RealDlvsym(void* handle, const char* name, const char* version);
 
 // True once libcuda.so.1 is in the process. Loads nothing.
 bool DriverLoaded();
+bool DriverExports(const char* symbol);
 // True where `function` lies in an image called libcuda.so*.
 bool InDriver(const void* function);
 // By name, loading libcuda.so.1 when it must; null where there is no driver or no such function.

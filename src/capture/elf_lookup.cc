@@ -11,7 +11,8 @@ namespace {
 struct Tables {
   const ElfW(Sym)* symbols = nullptr;
   const char* strings = nullptr;
-  const uint32_t* hash = nullptr;  // DT_GNU_HASH
+  const uint32_t* hash = nullptr;      // DT_GNU_HASH
+  const uint32_t* old_hash = nullptr;  // DT_HASH, where a linker wrote nothing else
   const ElfW(Half)* versions = nullptr;
 };
 
@@ -34,6 +35,7 @@ Tables ReadDynamic(const dl_phdr_info& image, const ElfW(Dyn)* entry) {
     if (entry->d_tag == DT_SYMTAB) tables.symbols = Pointer<ElfW(Sym)>(image, value);
     if (entry->d_tag == DT_STRTAB) tables.strings = Pointer<char>(image, value);
     if (entry->d_tag == DT_GNU_HASH) tables.hash = Pointer<uint32_t>(image, value);
+    if (entry->d_tag == DT_HASH) tables.old_hash = Pointer<uint32_t>(image, value);
     if (entry->d_tag == DT_VERSYM) tables.versions = Pointer<ElfW(Half)>(image, value);
   }
   return tables;
@@ -45,26 +47,46 @@ uint32_t GnuHash(const char* name) {
   return hash;
 }
 
+bool Names(const Tables& tables, uint32_t index, const char* name) {
+  const ElfW(Sym)& symbol = tables.symbols[index];
+  return symbol.st_shndx != SHN_UNDEF && strcmp(tables.strings + symbol.st_name, name) == 0;
+}
+
+bool IsDefaultVersion(const Tables& tables, uint32_t index) {
+  constexpr ElfW(Half) kHiddenVersion = 0x8000;
+  return !tables.versions || !(tables.versions[index] & kHiddenVersion);
+}
+
 // The table: nbuckets, first symbol, bloom words, bloom shift, bloom[], buckets[], chains[].
 const ElfW(Sym)* Search(const Tables& tables, const char* name) {
-  constexpr ElfW(Half) kHiddenVersion = 0x8000;
   const uint32_t* hash = tables.hash;
   const uint32_t* buckets = hash + 4 + hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
   const uint32_t* chains = buckets + hash[0];
   uint32_t wanted = GnuHash(name);
   const ElfW(Sym)* hidden = nullptr;
-  uint32_t index = buckets[wanted % hash[0]];
-  for (; index >= hash[1]; ++index) {
+  for (uint32_t index = buckets[wanted % hash[0]]; index >= hash[1]; ++index) {
     uint32_t chain = chains[index - hash[1]];
-    const ElfW(Sym)* symbol = tables.symbols + index;
-    if ((chain | 1) == (wanted | 1) && symbol->st_shndx != SHN_UNDEF &&
-        strcmp(tables.strings + symbol->st_name, name) == 0) {
-      if (!tables.versions || !(tables.versions[index] & kHiddenVersion)) return symbol;
-      hidden = symbol;
+    if ((chain | 1) == (wanted | 1) && Names(tables, index, name)) {
+      if (IsDefaultVersion(tables, index)) return tables.symbols + index;
+      hidden = tables.symbols + index;
     }
     if (chain & 1) break;
   }
   return hidden;
+}
+
+// The old table says how many symbols there are (its second word); rare enough to be read through.
+const ElfW(Sym)* SearchAll(const Tables& tables, const char* name) {
+  for (uint32_t index = 1; index < tables.old_hash[1]; ++index) {
+    if (Names(tables, index, name) && IsDefaultVersion(tables, index)) return tables.symbols + index;
+  }
+  return nullptr;
+}
+
+const ElfW(Sym)* Lookup(const Tables& tables, const char* name) {
+  if (!tables.symbols || !tables.strings) return nullptr;
+  if (tables.hash && tables.hash[0]) return Search(tables, name);
+  return tables.old_hash ? SearchAll(tables, name) : nullptr;
 }
 
 bool Matches(const char* path, const char* library) {
@@ -79,9 +101,7 @@ int Visit(dl_phdr_info* image, size_t, void* opaque) {
   for (int i = 0; i < image->dlpi_phnum; ++i) {
     if (image->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
     auto* dynamic = reinterpret_cast<const ElfW(Dyn)*>(image->dlpi_addr + image->dlpi_phdr[i].p_vaddr);
-    Tables tables = ReadDynamic(*image, dynamic);
-    if (!tables.symbols || !tables.strings || !tables.hash || tables.hash[0] == 0) return 0;
-    const ElfW(Sym)* symbol = Search(tables, query->symbol);
+    const ElfW(Sym)* symbol = Lookup(ReadDynamic(*image, dynamic), query->symbol);
     if (symbol) query->found = reinterpret_cast<void*>(image->dlpi_addr + symbol->st_value);
   }
   return query->found != nullptr;

@@ -1,5 +1,5 @@
 // Finds an exported function of a loaded library without dlsym: this library stands in for dlsym itself,
-// so the loader cannot be asked for the real one.
+// so the loader cannot be asked for the real one. It also leaves the program's dlerror() alone.
 #pragma once
 
 namespace ss::capture {

@@ -2,6 +2,8 @@
 // and cuGetProcAddress. Whatever lookup finds a function of hooks.def gives out our stub for it.
 #include <dlfcn.h>
 
+#include <string.h>
+
 #include "src/capture/call.h"
 #include "src/capture/driver.h"
 #include "src/capture/handlers.h"
@@ -18,21 +20,45 @@ void* Redirect(const char* name, void* found) {
   return Stub(hook);
 }
 
-// The row whose function the driver gave out. By name and version first: rows may share one address.
-int HookOf(const char* base, int version, bool per_thread, void* given) {
-  int hook = FindHook(base, version, per_thread);
-  if (hook == kNoHook || Real(hook) == given) return hook;
+// The newest CUDA whose functions the table knows; a newer ABI of a function may have other parameters.
+constexpr int kTableVersion = 13000;
+
+int RowByAddress(const char* base, const void* given) {
   for (int i = 0; i < kHooks; ++i) {
-    if (__builtin_strcmp(kHookRows[i].base, base) == 0 && Real(i) == given) return i;
+    if (strcmp(kHookRows[i].base, base) == 0 && Real(i) == given) return i;
   }
-  return hook;
+  return kNoHook;
 }
 
-void RedirectProcAddress(const char* name, void** function, int version, cuuint64_t flags) {
+// True when the driver gives the same function to a program built for the table's version.
+bool IsOldAbi(const char* base, cuuint64_t flags, const void* given) {
+  void* function = nullptr;
+  CUdriverProcAddressQueryResult status;
+  using Query = CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+  if (!HasReal(kHook_cuGetProcAddress_v2)) return false;
+  auto ask = reinterpret_cast<Query>(Real(kHook_cuGetProcAddress_v2));
+  return ask(base, &function, kTableVersion, flags, &status) == CUDA_SUCCESS && function == given;
+}
+
+// The row whose function the driver gave out. By name and version first, since rows may share an address;
+// a driver may also give out entry points that it does not export, then the version must decide.
+int RowOf(const char* base, int version, cuuint64_t flags, bool per_thread, const void* given) {
+  int hook = FindHook(base, version, per_thread);
+  if (hook == kNoHook) return kNoHook;
+  if (Real(hook) == given) return hook;
+  int same = RowByAddress(base, given);
+  if (same != kNoHook) return same;
+  if (version <= kTableVersion || IsOldAbi(base, flags, given)) return hook;
+  CountGap(Gap::kNewerFunction);
+  return kNoHook;
+}
+
+void RedirectProcAddress(const RawCall& call, const char* name, void** function, int version,
+                         cuuint64_t flags) {
   if (!name || !function || !*function || IsStub(*function)) return;
   bool per_thread = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-  int hook = HookOf(name, version, per_thread, *function);
-  if (hook == kNoHook) hook = FindHook(name);  // asked for with its suffix
+  if (flags == CU_GET_PROC_ADDRESS_DEFAULT) per_thread = call.per_thread;
+  int hook = RowOf(name, version, flags, per_thread, *function);
   if (hook == kNoHook) return;
   SetReal(hook, *function);
   *function = Stub(hook);
@@ -43,14 +69,14 @@ void RedirectProcAddress(const char* name, void** function, int version, cuuint6
 CUresult GetProcAddress(RawCall& call, const char* name, void** function, int version,
                         cuuint64_t flags) {
   CUresult result = call.Plain(name, function, version, flags);
-  if (result == CUDA_SUCCESS) RedirectProcAddress(name, function, version, flags);
+  if (result == CUDA_SUCCESS) RedirectProcAddress(call, name, function, version, flags);
   return result;
 }
 
 CUresult GetProcAddress2(RawCall& call, const char* name, void** function, int version,
                          cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
   CUresult result = call.Plain(name, function, version, flags, status);
-  if (result == CUDA_SUCCESS) RedirectProcAddress(name, function, version, flags);
+  if (result == CUDA_SUCCESS) RedirectProcAddress(call, name, function, version, flags);
   return result;
 }
 
@@ -65,9 +91,9 @@ extern "C" {
   return Redirect(name, RealDlvsym(handle, name, version));
 }
 
-// Our own export would make a program believe in a driver that is not there.
+// Our own export would make a program believe in a function that the driver lacks.
 [[gnu::visibility("hidden")]] int ss_absent_by_default(const char* name) {
-  return FindHook(name) != kNoHook && !DriverLoaded();
+  return FindHook(name) != kNoHook && !DriverExports(name);
 }
 
 // Where a counted stub goes. Stays unresolved when the driver lacks the function: it may be loaded later.
