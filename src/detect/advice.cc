@@ -38,6 +38,15 @@ void Checker::AdviseOnWait(const Op& op, size_t index) {
          waiter + " already comes after everything that this wait covers", op, index);
 }
 
+void Checker::AdviseOnAwait(const Op& op, size_t index) {
+  if (!order_.last_await_never()) return;
+  const auto& names = program_.flag_names;
+  std::string flag = op.object < names.size() ? names[op.object] : "";
+  Advise("await-never", flag, {StreamName(op.stream, op.host)},
+         "no signal can release this wait: there is none, or each comes after it or is overwritten before it",
+         op, index);
+}
+
 void Checker::AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t index, const char* what) {
   if (tenant.is_private) return;
   Advise("implicit-sync", BufferName(tenant), {},

@@ -79,6 +79,7 @@ void Checker::Feed(const Op& op, const Access* accesses) {
       if (step.epoch != 0 && !Ignored(op)) Touch(op, index, step, accesses);
       order_.Finish(op, step, accesses);
       break;
+    case OpKind::kAwait: AdviseOnAwait(op, index); break;
     default: break;
   }
   if (log_.size() >= next_sweep_) Sweep();
@@ -114,6 +115,12 @@ void Checker::Collect(const Entry& first, const Entry& second, const Cell& cell,
   conflicts_.push_back({first, second, cell.tenant, begin, cell.end});
 }
 
+// The operation that was issued first waited for this one: ordered, against the order of issue.
+bool Checker::Reversed(const Entry& first, const Entry& second) const {
+  const CrossClocks* before = order_.before();
+  return before != nullptr && before->Knew(first.index, second.lane, second.epoch);
+}
+
 void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step) {
   if (cell.tenant != nullptr &&
       (cell.tenant->watched ||
@@ -122,7 +129,8 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
     watched_.push_back({cell.tenant, entry});
   }
   auto check = [&](const Entry& first) {
-    if (Conflicts(first.mode, entry.mode) && !step.Knows(first.lane, first.epoch)) {
+    if (Conflicts(first.mode, entry.mode) && !step.Knows(first.lane, first.epoch) &&
+        !Reversed(first, entry)) {
       Collect(first, entry, cell, begin);
     }
   };

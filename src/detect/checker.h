@@ -33,6 +33,7 @@ struct CheckResult {
   std::vector<Finding> findings;
   std::vector<std::string> keys;  // of the findings, in step: equal keys = equal code and sites
   std::vector<Advice> advice;
+  bool unsettled = false;  // signals or ranks: the clocks were still changing when the walks ended
   uint64_t muted_private = 0;
   uint64_t untracked_bytes_accesses = 0;  // accesses that touched memory nobody allocated
   Stats stats;
@@ -47,6 +48,8 @@ class Checker {
   // `accesses` points to op.access_count accesses, needed during the call only.
   void Feed(const Op& op, const Access* accesses);
   CheckResult Finish();
+  // Signals and ranks: see src/model/cross.h. Both must outlive the checker.
+  void Carry(const CrossClocks* before, CrossClocks* now) { order_.Carry(before, now); }
   size_t hazards() const { return findings_.size(); }
 
  private:
@@ -72,6 +75,7 @@ class Checker {
   void CollectUsers(const Op& op, const Access* accesses);
   void Touch(const Op& op, size_t index, const Step& step, const Access* accesses);
   void TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step);
+  bool Reversed(const Entry& first, const Entry& second) const;
   void Collect(const Entry& first, const Entry& second, const Cell& cell, uint64_t begin);
   Tenant* NewTenant(const Op& op, size_t index, const Access& range);
   Tenant* FindTenant(BufferId id);
@@ -108,6 +112,7 @@ class Checker {
 
   // advice.cc
   void AdviseOnWait(const Op& op, size_t index);
+  void AdviseOnAwait(const Op& op, size_t index);
   void Advise(const char* code, const std::string& subject, std::vector<std::string> aliases,
               std::string text, const Op& op, size_t index);
   void AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t index, const char* what);

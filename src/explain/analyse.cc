@@ -107,6 +107,10 @@ Report Explain(const Tape& tape, const CheckOptions& check, const AnalyseOptions
         fmt::format("{} candidate fixes were not verified, and so not printed: the program is too long",
                     verifier.skipped()));
   }
+  if (result.unsettled) {
+    report.coverage.complete = false;
+    report.coverage.notes.push_back("the order through signals and collectives was not followed to its end");
+  }
   report.findings = std::move(result.findings);
   report.advice = std::move(result.advice);
   report.coverage.muted_private = result.muted_private;
@@ -143,6 +147,7 @@ struct Analysis::State {
   void Take(const Op& op, const Access* taken) {
     checker->Feed(op, taken);
     if (fed++ >= max_kept) return;
+    crosses |= op.kind == OpKind::kSignal || op.kind == OpKind::kAwait || op.kind == OpKind::kCollective;
     ops.push_back(op);
     ops.back().access_begin = static_cast<uint32_t>(accesses.size());
     accesses.insert(accesses.end(), taken, taken + op.access_count);
@@ -157,6 +162,7 @@ struct Analysis::State {
   std::vector<Op> ops;
   std::vector<Access> accesses;
   uint64_t fed = 0;
+  bool crosses = false;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 
@@ -176,8 +182,9 @@ Report Analysis::Finish() {
   bool whole = s.fed == s.ops.size();
   Report report;
   if (whole) {
-    Tape tape{&s.names, &s.ops, &s.accesses};
-    report = Explain(tape, s.check, s.options, s.checker->Finish());
+    Tape tape{&s.names, &s.ops, &s.accesses, s.crosses};
+    report = Explain(tape, s.check, s.options,
+                     s.crosses ? Replay(tape, s.check, {}) : s.checker->Finish());
   } else {
     CheckResult result = s.checker->Finish();
     report.findings = std::move(result.findings);

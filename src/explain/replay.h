@@ -16,6 +16,7 @@ struct Tape {
   const Program* names = nullptr;  // strings, event names
   const std::vector<Op>* ops = nullptr;
   const std::vector<Access>* accesses = nullptr;
+  bool crosses = false;  // has signals or collectives: walked until their clocks settle
 
   const Access* AccessesOf(const Op& op) const { return accesses->data() + op.access_begin; }
 };

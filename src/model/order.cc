@@ -234,11 +234,12 @@ void Order::HandOver(const Op& op, std::vector<UserSet*>& users) {
 Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users, const Access*) {
   Host& host = EnsureHost(op.host);
   HandOver(op, users);
-  last_wait_redundant_ = last_wait_unrecorded_ = false;
+  last_wait_redundant_ = last_wait_unrecorded_ = last_await_never_ = false;
   switch (op.kind) {
     case OpKind::kKernel: case OpKind::kCopy: case OpKind::kMemset: case OpKind::kHostFn:
     case OpKind::kAllocAsync: case OpKind::kFreeAsync: case OpKind::kCollective:
-      return Work(op, host);
+    case OpKind::kSignal: case OpKind::kAwait:
+      return Work(op, index, host);
     case OpKind::kHostAccess: return op.aux == 1 ? InsideHostFunction(op) : HostWork(host);
     case OpKind::kEventRecord: Record(op, index, host); break;
     case OpKind::kStreamWaitEvent: Wait(op, host); break;
@@ -264,7 +265,7 @@ Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users, cons
   return {};
 }
 
-Step Order::Work(const Op& op, Host& host) {
+Step Order::Work(const Op& op, size_t index, Host& host) {
   Stream* stream = FindStream(op.stream, op.host);
   if (stream == nullptr) return {};
   bool programmatic = (op.flags & kPdl) && stream->last.start != nullptr && RuleOn(Rule::kProgrammatic);
@@ -279,11 +280,35 @@ Step Order::Work(const Op& op, Host& host) {
   stream->last = {};
   if (op.kind == OpKind::kKernel) stream->last = {stream->base, before, step.lane, step.epoch};
   if (op.flags & kLaunchEvent) RecordAtStart(op, *stream);
+  if (now_ != nullptr) Cross(op, index, *stream, step);
   if (op.kind == OpKind::kHostFn) {
     if (host_functions_.size() < kMaxHostFunctions) host_functions_.emplace_back();
     host_functions_[next_host_function_++ % kMaxHostFunctions] = {op.id, stream->base, stream, step.epoch};
   }
   return step;
+}
+
+// The walk remembers the starts of all work (an operation may have known of one that was issued later), and
+// what a signal or another rank released in the walk before joins the stream behind the operation.
+void Order::Cross(const Op& op, size_t index, Stream& stream, const Step& step) {
+  Clock start = *step.start;
+  start.Raise(step.lane, step.epoch - 1);
+  now_->AddStart(index, start);
+  bool point = op.kind == OpKind::kSignal || op.kind == OpKind::kAwait || op.kind == OpKind::kCollective;
+  if (!point) return;
+  now_->Add({op, index, stream.rank, step.lane, step.epoch, std::move(start)});
+  if (before_ == nullptr) return;
+  Clock gained;
+  if (op.kind == OpKind::kAwait && RuleOn(Rule::kAwaitAcquires)) {
+    gained = before_->Released(index, &last_await_never_);
+  }
+  if (op.kind == OpKind::kCollective && RuleOn(Rule::kCollectiveJoins)) gained = before_->Received(index);
+  if (gained.size() == 0) return;
+  // Into a fresh base: the step's start must not gain what only its completion has.
+  kept_start_ = stream.base;
+  stream.base = std::make_shared<Clock>(*stream.base);
+  stream.base->Join(gained);
+  ++stream.version;
 }
 
 // Rule 13: starts with its predecessor's start clock; a grid-dependency wait adds the predecessor's

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/model/clock.h"
+#include "src/model/cross.h"
 #include "src/program/op.h"
 
 namespace ss {
@@ -136,6 +137,14 @@ class Order {
   bool last_wait_redundant() const { return last_wait_redundant_; }
   bool last_wait_unrecorded() const { return last_wait_unrecorded_; }
 
+  // A program with signals or ranks is walked several times: `before` is what the last walk saw.
+  void Carry(const CrossClocks* before, CrossClocks* now) {
+    before_ = before;
+    now_ = now;
+  }
+  const CrossClocks* before() const { return before_; }
+  bool last_await_never() const { return last_await_never_; }
+
   Host& host(HostId id) { return EnsureHost(id); }
   const std::vector<Lane>& lanes() const { return lanes_; }
   size_t host_count() const { return hosts_.size(); }
@@ -169,10 +178,11 @@ class Order {
   void Wait(const Op& op, Host& host);
   void Sync(const Op& op, Host& host);
   void SyncDevice(const Op& op, Host& host);
-  Step Work(const Op& op, Host& host);
+  Step Work(const Op& op, size_t index, Host& host);
   Step ProgrammaticWork(const Op& op, Stream& stream, Host& host);
   LaneId LaneBeside(Stream& stream, const Clock& start);
   void RecordAtStart(const Op& op, const Stream& stream);
+  void Cross(const Op& op, size_t index, Stream& stream, const Step& step);
   Step HostWork(Host& host);
   void AddIncidental(Host& host, Clock source);
   void EndSync(const Op& op, Host& host);
@@ -185,6 +195,10 @@ class Order {
   bool strict_;
   bool last_wait_redundant_ = false;
   bool last_wait_unrecorded_ = false;
+  bool last_await_never_ = false;
+  const CrossClocks* before_ = nullptr;
+  CrossClocks* now_ = nullptr;
+  std::shared_ptr<Clock> kept_start_;  // of the last step, where its stream has moved on
   std::vector<Lane> lanes_;
   std::vector<LaneId> free_lanes_, retired_lanes_;
   std::vector<std::unique_ptr<Host>> hosts_;

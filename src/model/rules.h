@@ -33,6 +33,7 @@ namespace ss {
   X(MemsetHostSync, "9f", "cudaMemset of host memory waits, cudaMemsetAsync never")       \
   X(PageableIncidental, "9g", "async pageable copies synchronise only incidentally")      \
   X(HostFunctionCpu, "10", "a host function's accesses are the CPU's, in stream order")   \
+  X(AwaitAcquires, "11", "an await acquires the signal that it can match")                \
   X(HostAccessChecked, "12", "CPU accesses need the device's work acquired")              \
   X(Programmatic, "13", "a programmatic launch starts with its predecessor's start")      \
   X(FreeIncidental, "16a", "cudaFree synchronises only incidentally")                     \
@@ -48,7 +49,8 @@ namespace ss {
   X(SeenByAnyThread, "19d", "a completion that any thread saw covers the use")            \
   X(AllocUnordered, "19e", "first use not ordered after the owner's work: advice")        \
   X(FillIsWrite, "20", "an allocator's fill is a real write")                             \
-  X(ByAddress, "22", "memory is keyed by address range, not by pointer")
+  X(ByAddress, "22", "memory is keyed by address range, not by pointer")                   \
+  X(CollectiveJoins, "23", "a collective completes after the start of the ranks it receives from")
 
 enum class Rule : uint8_t {
 #define X(name, number, text) k##name,

@@ -1,0 +1,136 @@
+#include "src/model/cross.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace ss {
+namespace {
+
+// Ranks pair up by their n-th operation on a communicator; sends and receives by their n-th between a pair.
+using Channel = std::tuple<uint32_t, uint32_t, uint32_t, size_t>;  // communicator, from, to, n
+
+bool PointToPoint(const Op& op) {
+  auto kind = static_cast<CollectiveKind>(op.aux);
+  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
+}
+
+Clock Meet(const Clock& a, const Clock& b) {
+  Clock both;
+  for (LaneId lane = 0; lane < std::min(a.size(), b.size()); ++lane) {
+    if (uint64_t epoch = std::min(a.Get(lane), b.Get(lane))) both.Raise(lane, epoch);
+  }
+  return both;
+}
+
+}  // namespace
+
+const CrossPoint* CrossClocks::Find(size_t index) const {
+  auto found = at_.find(index);
+  return found == at_.end() ? nullptr : &points_[found->second];
+}
+
+bool CrossClocks::Knew(size_t index, LaneId lane, uint64_t epoch) const {
+  auto found = starts_.find(index);
+  return found != starts_.end() && found->second.Get(lane) >= epoch;
+}
+
+// Rule 11. A signal can release the wait unless it comes after it, or another value surely follows it
+// before the wait. Where several can, only what all of them release is acquired; the flag's initial 0
+// releases nothing.
+Clock CrossClocks::Released(size_t index, bool* never) const {
+  *never = false;
+  const CrossPoint* await = Find(index);
+  if (await == nullptr) return {};
+  std::vector<const CrossPoint*> signals;
+  for (const CrossPoint& point : points_) {
+    bool same = point.op.kind == OpKind::kSignal && point.op.object == await->op.object &&
+                point.op.aux == await->op.aux;
+    if (same) signals.push_back(&point);
+  }
+  auto before = [](const CrossPoint& a, const CrossPoint& b) {
+    return (a.lane == b.lane && a.epoch < b.epoch) || (a.lane != b.lane && b.start.Get(a.lane) >= a.epoch);
+  };
+  std::optional<Clock> released;
+  auto candidate = [&](const Clock& clock) { released = released ? Meet(*released, clock) : clock; };
+  bool zero_stands = await->op.value == 0;
+  for (const CrossPoint* signal : signals) {
+    bool first = before(*signal, *await);
+    if (first && signal->op.value != 0) zero_stands = false;
+    if (signal->op.value != await->op.value || before(*await, *signal)) continue;
+    bool overwritten = std::any_of(signals.begin(), signals.end(), [&](const CrossPoint* other) {
+      return other->op.value != await->op.value && before(*signal, *other) && before(*other, *await);
+    });
+    if (overwritten) continue;
+    Clock clock;
+    if (!(signal->op.flags & kNoBarrier)) {
+      clock = signal->start;
+      clock.Raise(signal->lane, signal->epoch);
+    }
+    candidate(clock);
+  }
+  if (zero_stands) candidate(Clock{});
+  *never = !released.has_value();
+  return released.value_or(Clock{});
+}
+
+void CrossClocks::Match() {
+  std::map<Channel, std::vector<size_t>> meeting;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, size_t> next;
+  for (size_t i = 0; i < points_.size(); ++i) {
+    const CrossPoint& point = points_[i];
+    if (point.op.kind != OpKind::kCollective) continue;
+    uint32_t peer = static_cast<uint32_t>(point.op.value) - 1;
+    bool pair = PointToPoint(point.op);
+    bool sends = static_cast<CollectiveKind>(point.op.aux) == CollectiveKind::kSend;
+    uint32_t from = pair ? (sends ? point.rank : peer) : UINT32_MAX;
+    uint32_t to = pair ? (sends ? peer : point.rank) : UINT32_MAX;
+    size_t n = next[{point.op.object, from, to, point.rank}]++;
+    meeting[{point.op.object, from, to, n}].push_back(i);
+  }
+  partners_.clear();
+  for (auto& [channel, members] : meeting) {
+    for (size_t member : members) partners_[member] = members;
+  }
+}
+
+std::vector<size_t> CrossClocks::Partners(size_t index) const {
+  std::vector<size_t> others;
+  auto at = at_.find(index);
+  if (at == at_.end()) return others;
+  auto found = partners_.find(at->second);
+  if (found == partners_.end()) return others;
+  for (size_t member : found->second) {
+    if (member != at->second) others.push_back(points_[member].index);
+  }
+  return others;
+}
+
+// Rule 23: everyone's data for most; the root's for a broadcast; the sender's for a receive.
+Clock CrossClocks::Received(size_t index) const {
+  Clock clock;
+  const CrossPoint* mine = Find(index);
+  if (mine == nullptr) return clock;
+  auto kind = static_cast<CollectiveKind>(mine->op.aux);
+  uint32_t root = static_cast<uint32_t>(mine->op.value) - 1;
+  for (size_t other : Partners(index)) {
+    const CrossPoint& theirs = *Find(other);
+    if (static_cast<CollectiveKind>(theirs.op.aux) != kind && !PointToPoint(mine->op)) continue;
+    bool receives = true;
+    if (kind == CollectiveKind::kBroadcast) receives = theirs.rank == root;
+    if (kind == CollectiveKind::kReduce) receives = mine->rank == root;
+    if (kind == CollectiveKind::kSend) receives = false;
+    if (receives) clock.Join(theirs.start);
+  }
+  return clock;
+}
+
+bool CrossClocks::SameAs(const CrossClocks& other) const {
+  if (points_.size() != other.points_.size()) return false;
+  for (size_t i = 0; i < points_.size(); ++i) {
+    const Clock &a = points_[i].start, &b = other.points_[i].start;
+    if (!a.Covers(b) || !b.Covers(a)) return false;
+  }
+  return true;
+}
+
+}  // namespace ss

@@ -1,0 +1,63 @@
+// Knowledge that travels against the order of issue: from a signal to a wait that was queued before it
+// (rule 11), and between ranks through a collective (rule 23).
+//
+// The engine walks the program once, in the order of issue. What a later operation releases to an earlier
+// one is not known yet then, so such programs are walked again, with the clocks of the walk before, until
+// nothing changes (each walk carries every chain at least one link further; epochs are the same in every
+// walk, so clocks may be carried over). Rejected: reordering the operations (what a host thread knew when it
+// queued a wait would have to be frozen and carried along).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "src/model/clock.h"
+#include "src/program/op.h"
+
+namespace ss {
+
+// One signal, await or collective as a walk saw it.
+struct CrossPoint {
+  Op op;
+  size_t index = 0;
+  uint32_t rank = 0;
+  LaneId lane = 0;
+  uint64_t epoch = 0;
+  Clock start;  // what it starts after, own lane included
+};
+
+class CrossClocks {
+ public:
+  void Add(CrossPoint point) {
+    at_[point.index] = points_.size();
+    points_.push_back(std::move(point));
+  }
+  void AddStart(size_t index, Clock start) { starts_[index] = std::move(start); }
+
+  const std::vector<CrossPoint>& points() const { return points_; }
+  const CrossPoint* Find(size_t index) const;
+  // Whether the operation at `index` started after `epoch` of `lane` was complete.
+  bool Knew(size_t index, LaneId lane, uint64_t epoch) const;
+
+  // What the await at `index` acquires; `never` is set where no signal can release it.
+  Clock Released(size_t index, bool* never) const;
+  // What the collective at `index` completes after: the starts of the ranks whose data it receives.
+  Clock Received(size_t index) const;
+  // The operations of other ranks that the collective at `index` meets.
+  std::vector<size_t> Partners(size_t index) const;
+
+  bool SameAs(const CrossClocks& other) const;
+  void Match();  // after a walk: who meets whom
+
+ private:
+  std::vector<CrossPoint> points_;
+  std::unordered_map<size_t, size_t> at_;
+  std::unordered_map<size_t, Clock> starts_;
+  std::unordered_map<size_t, std::vector<size_t>> partners_;  // positions in points_
+};
+
+}  // namespace ss
