@@ -13,7 +13,7 @@ class Combine {
  public:
   explicit Combine(const Options& options)
       : options_(options),
-        gpu_(),
+        gpu_(options.delay_ns),
         allocator_(gpu_, options.fill),
         checker_(gpu_),
         compute_(gpu_.Stream("compute")),
@@ -40,11 +40,11 @@ void Combine::Step(uint32_t step) {
   const bool early = !faulty || options_.fix == "alloc-before-wait";
   float* expert = allocator_.Allocate(compute_, options_.elements, "expert");
   const auto base = static_cast<float>(1 + step % 512);
-  gpu_.Launch(compute_, "produce", expert, base, options_.elements, uint64_t{0});
+  gpu_.Launch(compute_, "produce", expert, base, options_.elements);
 
   float* combined = early ? Output() : nullptr;
   gpu_.WaitStream(comm_, compute_);
-  if (options_.delay_ns) gpu_.Launch(compute_, "busy", options_.delay_ns);  // compute has other things to do
+  gpu_.Late(compute_);
   if (!early) combined = Output();
   if (options_.fix == "wait") gpu_.WaitStream(comm_, compute_);
   if (options_.fix == "host-sync") CU(cuStreamSynchronize(compute_));

@@ -32,7 +32,7 @@ void Check(CUresult result, const char* what) {
   std::exit(2);
 }
 
-Gpu::Gpu() {
+Gpu::Gpu(uint64_t delay_ns) : delay_ns_(delay_ns) {
   CU(cuInit(0));
   CU(cuDevicePrimaryCtxRetain(&context_, 0));
   CU(cuCtxSetCurrent(context_));

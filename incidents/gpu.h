@@ -16,7 +16,7 @@ void Check(CUresult result, const char* what);
 
 class Gpu {
  public:
-  Gpu();
+  explicit Gpu(uint64_t delay_ns);
   ~Gpu();  // waits for the device and gives everything back
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -39,6 +39,11 @@ class Gpu {
     LaunchRaw(stream, kernel, parameters);
   }
 
+  // On a real GPU: what `stream` is given next is late by the delay that the user asked for.
+  void Late(CUstream stream) {
+    if (delay_ns_) Launch(stream, "busy", delay_ns_);
+  }
+
   // consumer waits for what `producer` has been given so far, through a fresh event.
   void WaitStream(CUstream consumer, CUstream producer);
 
@@ -46,6 +51,7 @@ class Gpu {
   CUdeviceptr Allocate(size_t bytes, const char* name);
   void LaunchRaw(CUstream stream, const char* kernel, void** parameters);
 
+  const uint64_t delay_ns_;
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr;
   std::map<std::string, CUfunction> kernels_;

@@ -4,14 +4,12 @@
 #include "vgpu/kernel.h"
 
 // values[i] = base + i % 7: what a layer has computed.
-VGPU_KERNEL(produce, (float* values, float base, uint32_t n, uint64_t delay_ns)) {
-  vgpu_delay(delay_ns);
+VGPU_KERNEL(produce, (float* values, float base, uint32_t n)) {
   for (uint32_t i = vgpu_thread(); i < n; i += vgpu_threads()) values[i] = base + i % 7;
 }
 
 // to = scale * from + shift.
-VGPU_KERNEL(transform, (float* to, const float* from, float scale, float shift, uint32_t n, uint64_t delay_ns)) {
-  vgpu_delay(delay_ns);
+VGPU_KERNEL(transform, (float* to, const float* from, float scale, float shift, uint32_t n)) {
   for (uint32_t i = vgpu_thread(); i < n; i += vgpu_threads()) to[i] = scale * from[i] + shift;
 }
 
@@ -22,9 +20,7 @@ VGPU_KERNEL(exchange, (float* received, const float* sent, float scale, float sh
 
 // The backward of unpermute: the gradient of the routing probabilities needs the saved forward output.
 VGPU_KERNEL(unpermute_backward,
-            (float* probability_gradient, float* gradient, const float* saved, float scale, uint32_t n,
-             uint64_t delay_ns)) {
-  vgpu_delay(delay_ns);
+            (float* probability_gradient, float* gradient, const float* saved, float scale, uint32_t n)) {
   for (uint32_t i = vgpu_thread(); i < n; i += vgpu_threads()) {
     probability_gradient[i] = scale * saved[i];
     gradient[i] = scale + i % 7;
@@ -61,4 +57,5 @@ VGPU_KERNEL(check, (uint32_t* counts, const float* values, float base, float slo
   }
 }
 
+// Other work of a stream, which makes what is queued behind it late.
 VGPU_KERNEL(busy, (uint64_t delay_ns)) { vgpu_delay(delay_ns); }

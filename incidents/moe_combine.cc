@@ -56,6 +56,7 @@ class Moe {
 
 Moe::Moe(const Options& options)
     : options_(options),
+      gpu_(options.delay_ns),
       allocator_(gpu_, options.fill),
       checker_(gpu_),
       compute_(gpu_.Stream("compute")),
@@ -77,9 +78,10 @@ void Moe::Register(const char* registration, float* tensor, CUstream user) {
 
 void Moe::Dispatch(MicroBatch& b, uint32_t step, int m) {
   b.x = Tensor(compute_, "x");
-  gpu_.Launch(compute_, "produce", b.x, Base(step, m), options_.elements, uint64_t{0});
+  gpu_.Launch(compute_, "produce", b.x, Base(step, m), options_.elements);
   gpu_.WaitStream(comm_, compute_);
   b.dispatched = Tensor(comm_, "dispatched");
+  gpu_.Late(comm_);
   gpu_.Launch(comm_, "exchange", b.dispatched, static_cast<const float*>(b.x), 1.0f, 0.0f, options_.elements);
   Signal(b.dispatch_done, comm_);
   Register("dispatch-input", b.x, comm_);
@@ -91,7 +93,7 @@ void Moe::Expert(MicroBatch& b) {
   Await(compute_, b.dispatch_done);
   b.expert = Tensor(compute_, "expert");
   gpu_.Launch(compute_, "transform", b.expert, static_cast<const float*>(b.dispatched), 2.0f, 0.0f,
-              options_.elements, uint64_t{0});
+              options_.elements);
   Signal(b.expert_done, compute_);
   allocator_.Free(b.dispatched);
 }
@@ -120,9 +122,9 @@ void Moe::Drop(float* saved) {
 
 void Moe::UnpermuteBackward(MicroBatch& b, uint32_t, int m) {
   b.gradient = Tensor(compute_, "gradient");
+  gpu_.Late(compute_);
   gpu_.Launch(compute_, "unpermute_backward", b.probability_gradient, b.gradient,
-              static_cast<const float*>(b.combined), static_cast<float>(2 + m), options_.elements,
-              options_.delay_ns);
+              static_cast<const float*>(b.combined), static_cast<float>(2 + m), options_.elements);
   Signal(b.unpermute_back, compute_);
   Drop(b.combined);
 }
@@ -134,6 +136,7 @@ void Moe::CombineBackward(MicroBatch& b) {
   b.combine_gradient = Tensor(comm_, "combine_gradient");
   // As tried in the investigation: too late for the fill, which is queued by now.
   if (options_.fault == "wait-after-alloc") gpu_.WaitStream(comm_, compute_);
+  gpu_.Late(comm_);
   gpu_.Launch(comm_, "exchange", b.combine_gradient, static_cast<const float*>(b.gradient), 1.0f, 2.0f,
               options_.elements);
   Signal(b.combine_back, comm_);
@@ -150,7 +153,7 @@ void Moe::ExpertBackward(MicroBatch& b, uint32_t step, int m) {
   gpu_.Launch(compute_, "expert_backward", hidden, hidden2, static_cast<const float*>(b.combine_gradient),
               options_.elements);
   gpu_.Launch(compute_, "transform", b.input_gradient, static_cast<const float*>(hidden2), 1.0f, 0.0f,
-              options_.elements, uint64_t{0});
+              options_.elements);
   allocator_.Free(hidden);
   allocator_.Free(hidden2);
   allocator_.Free(b.combine_gradient);

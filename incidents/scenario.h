@@ -23,7 +23,7 @@ struct Options {
   std::set<std::string> omit;  // registrations left out besides the fault's
   uint32_t steps = 4;
   uint32_t elements = 256;  // floats in a tensor
-  uint64_t delay_ns = 0;    // real GPU: how long the late party is late
+  uint64_t delay_ns = 0;    // real GPU: how late the late party is
   bool fill = true;
   bool check = false;
 };

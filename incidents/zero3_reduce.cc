@@ -53,6 +53,7 @@ class Zero3 {
 
 Zero3::Zero3(const Options& options)
     : options_(options),
+      gpu_(options.delay_ns),
       allocator_(gpu_, options.fill),
       checker_(gpu_),
       default_(gpu_.DefaultStream("default")),
@@ -78,8 +79,8 @@ CUstream Zero3::BackwardStream(int parameter) const {
 void Zero3::Backward(int parameter, int step) {
   const CUstream stream = BackwardStream(parameter);
   float* gradient = allocator_.Allocate(stream, options_.elements, "gradient");
-  gpu_.Launch(stream, "produce", gradient, static_cast<float>((parameter + 1) * (step + 1)), options_.elements,
-              options_.delay_ns);
+  gpu_.Late(stream);
+  gpu_.Launch(stream, "produce", gradient, static_cast<float>((parameter + 1) * (step + 1)), options_.elements);
   Hook(parameter, gradient, stream);
 }
 
@@ -121,6 +122,7 @@ void Zero3::Hook(int parameter, float* gradient, CUstream producer) {
 void Zero3::Flush(int last_parameter) {
   Bucket& bucket = buckets_[current_bucket_];
   gpu_.WaitStream(nccl_, reduce_);
+  gpu_.Late(nccl_);
   for (int slot = 0; slot < kPerBucket; ++slot) {
     const float* part = bucket.values + slot * options_.elements;
     gpu_.Launch(nccl_, "exchange", partitions_[last_parameter - kPerBucket + 1 + slot], part, 1.0f, 0.0f,
