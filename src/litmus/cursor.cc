@@ -18,8 +18,9 @@ std::optional<uint64_t> ParseNumber(std::string_view word, bool units) {
   if (unit.empty()) return value;
   size_t power = std::string_view("KMG").find(unit);
   if (!units || unit.size() != 1 || power == std::string_view::npos) return std::nullopt;
-  if (value > kMaxBytes) return std::nullopt;
-  return value << (10 * (power + 1));
+  size_t shift = 10 * (power + 1);
+  if (value > kMaxBytes >> shift) return std::nullopt;
+  return value << shift;
 }
 
 }  // namespace

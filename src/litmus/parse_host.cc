@@ -37,7 +37,7 @@ void Parser::Query() {
   Op& op = Emit(stream ? OpKind::kStreamQuery : OpKind::kEventQuery, "query");
   op.stream = stream ? stream->id : 0;
   op.object = event;
-  op.flags = not_ready ? kNotReady : 0;
+  op.flags = not_ready ? kNotReady : kNoFlags;
   op.label = label;
 }
 

@@ -69,7 +69,7 @@ void Parser::Copy(const Token& lane) {
   source.access.mode = kRead;
   destination.access.mode = kWrite;
   Clauses clauses{{source.access, destination.access}, LabelAndEnd()};
-  EmitOn(lane, OpKind::kCopy, word.text, clauses).flags = blocking ? kBlocking : 0;
+  EmitOn(lane, OpKind::kCopy, word.text, clauses).flags = blocking ? kBlocking : kNoFlags;
 }
 
 void Parser::Memset(const Token& lane) {
@@ -77,7 +77,8 @@ void Parser::Memset(const Token& lane) {
   Target target = AnyTarget();
   target.access.mode = kWrite;
   Clauses clauses{{target.access}, LabelAndEnd()};
-  EmitOn(lane, OpKind::kMemset, word.text, clauses).flags = word.text == "memset" ? kBlocking : 0;
+  EmitOn(lane, OpKind::kMemset, word.text, clauses).flags =
+      word.text == "memset" ? kBlocking : kNoFlags;
 }
 
 void Parser::Record(const Token& lane) {
@@ -89,7 +90,7 @@ void Parser::Record(const Token& lane) {
   if (capture_ && external) capture_->events.erase(event);  // its newest record is outside now
   Op& op = EmitOn(lane, OpKind::kEventRecord, "record", clauses);
   op.object = event;
-  op.flags = external ? kExternal : 0;
+  op.flags = external ? kExternal : kNoFlags;
 }
 
 void Parser::Wait(const Token& lane) {
@@ -102,7 +103,7 @@ void Parser::Wait(const Token& lane) {
   CaptureWait(lane, name, event, external);
   Op& op = EmitOn(lane, OpKind::kStreamWaitEvent, "wait", clauses);
   op.object = event;
-  op.flags = external ? kExternal : 0;
+  op.flags = external ? kExternal : kNoFlags;
 }
 
 void Parser::WaitStream(const Token& lane) {

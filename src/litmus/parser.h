@@ -21,6 +21,8 @@
 
 namespace ss::litmus {
 
+constexpr OpFlags kNoFlags{};
+
 class Parser {
  public:
   // `peers`: what the first pass learned, nullptr in the first pass itself.

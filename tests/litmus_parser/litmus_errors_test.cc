@@ -46,6 +46,7 @@ const Case kSyntax[] = {
     {"SizeZero", "alloc A 0 device\n", "1:9", "expected a size above 0"},
     {"SizeTooLarge", "alloc A 99999999999999999999 device\n", "1:9", "expected a size"},
     {"SizeOverflow", "alloc A 18446744073709551615G device\n", "1:9", "expected a size"},
+    {"SizeWrapsAround", "alloc A 17179869185G device\n", "1:9", "expected a size"},
     {"MemoryWord", "alloc A 4K gpu\n", "1:12",
      "found 'gpu', expected 'on' and a stream, or one of device"},
     {"Query", "stream s\nquery s maybe\n", "2:9", "expected 'done' or 'notready'"},

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "src/litmus/runner.h"
 
@@ -101,22 +100,6 @@ TEST(Runner, EveryExampleIsAcceptedOrRefusedAsItSays) {
     }
   }
   EXPECT_GE(files, 70);
-}
-
-// The example of the language reference is a file that is read like any other.
-TEST(Runner, TheExampleInTheDocumentationIsAccepted) {
-  std::ifstream file(SS_SOURCE_DIR "/docs/litmus.md");
-  std::string line, example;
-  bool inside = false;
-  while (std::getline(file, line)) {
-    if (line == "```") inside = false;
-    if (inside) example += line + "\n";
-    if (line == "```litmus") inside = true;
-  }
-  ASSERT_FALSE(example.empty());
-  Result<LitmusFile> parsed = ParseLitmus(example, "docs/litmus.md");
-  ASSERT_TRUE(parsed.has_value()) << parsed.error().Text();
-  EXPECT_EQ(parsed->expectations.size(), 1u);
 }
 
 }  // namespace
