@@ -31,7 +31,7 @@ Nodes Judging::DoneNodes(size_t i, bool staged_only) const {
 
 // After a finding: everything queued so far on a's lane comes before `to`, for this storage.
 void Judging::AssumeEdge(size_t a, size_t at, Node to, StorageId storage) {
-  for (Node node : timeline_.lanes().Frontier(timeline_.nodes(a).lane, at)) {
+  for (Node node : timeline_.lanes().Tail(timeline_.nodes(a).lane, at)) {
     timeline_.graph().Connect(node, to, EdgeKind::kAssumed, storage);
   }
 }

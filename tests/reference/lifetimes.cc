@@ -61,6 +61,7 @@ void Judging::JudgeFree(size_t f) {
   RemarkRedundantRecords(id, uses);
   const NodeSet real = Before(FreeTargets(tenant(id), true, false), 0, false);
   Nodes over = RecordedTails(tenant(id));
+  over.push_back(timeline_.nodes(f).call);
   for (Node node : SeenByAnyHost(tenant(id), false)) over.push_back(node);
   const NodeSet over_by_then = Before(over, 0, false);
   Pending pending;
@@ -97,8 +98,11 @@ bool Judging::CouldServe(const Tenant& freed, const Tenant& next) const {
          next.end - next.begin <= freed.end - freed.begin;
 }
 
+// Who must have come to cover the uses: the owner; where another stream gets the storage, that one.
 Nodes Judging::OwnerAt(const Tenant& freed, size_t allocation) const {
-  Nodes targets = timeline_.lanes().Frontier(freed.owner, allocation);
+  const Tenant& next = tenant(timeline_.storage().IdOf(timeline_.op(allocation).object));
+  const bool taken = freed.begin < next.end && next.begin < freed.end && next.owner != kNoLane;
+  Nodes targets = timeline_.lanes().Frontier(taken ? next.owner : freed.owner, allocation);
   targets.push_back(timeline_.nodes(allocation).call);
   return targets;
 }

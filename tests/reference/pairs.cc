@@ -33,6 +33,7 @@ void Judging::AddConflicts(size_t a, size_t b,
       if (!Writes(x.mode) && !Writes(y.mode)) continue;
       Candidate& candidate = mine[y.tenant];
       candidate.op = a;
+      candidate.overlaps.emplace_back(std::max(x.begin, y.begin), std::min(x.end, y.end));
       if (x.begin != y.begin || x.end != y.end) Note("22 ranges that overlap in part");
       candidate.raw |= Writes(x.mode) && (y.mode & kRead) != 0;
       candidate.waw |= Writes(x.mode) && Writes(y.mode);
@@ -48,7 +49,7 @@ void Judging::AddConflicts(size_t a, size_t b,
 void Judging::AddPoolAllocations(size_t b, std::map<TenantId, std::vector<Candidate>>* found) {
   for (const Piece& piece : timeline_.nodes(b).pieces) {
     const Tenant& used = tenant(piece.tenant);
-    if (timeline_.op(used.allocated).kind != OpKind::kAllocAsync) continue;
+    if (timeline_.op(used.allocated).kind != OpKind::kAllocAsync || used.freed < b) continue;
     auto& candidates = (*found)[piece.tenant];
     if (std::any_of(candidates.begin(), candidates.end(),
                     [](const Candidate& c) { return c.allocation; })) {
@@ -74,25 +75,49 @@ std::map<TenantId, std::vector<Judging::Candidate>> Judging::Candidates(size_t b
   return found;
 }
 
-// Is `a` one of the uses that the table holds for an earlier tenant of the storage?
-bool Judging::EarlierTenantsUse(const UseTable& table, size_t a, size_t b, TenantId newest) const {
+// Is `a` one of the uses that the table holds for a tenancy of the storage that has ended?
+bool Judging::EndedTenantsUse(const UseTable& table, size_t a, size_t b, TenantId newest) const {
   for (const Piece& piece : timeline_.nodes(a).pieces) {
     const Tenant& older = tenant(piece.tenant);
     auto uses = table.find(piece.tenant);
-    if (uses == table.end() || piece.tenant == newest || uses->second.count(a) == 0) continue;
-    if (older.storage == tenant(newest).storage && older.freed < b) return true;
+    if (uses == table.end() || uses->second.count(a) == 0 || older.freed > b) continue;
+    if (older.storage == tenant(newest).storage) return true;
   }
   return false;
 }
 
-// The allocator handed the storage out after it saw these uses complete: nobody can meet them.
-bool Judging::OverBeforeReuse(size_t a, size_t b, TenantId newest) const {
-  if (a < tenant(newest).allocated && tenant(newest).memory == MemoryKind::kPool) return true;
-  return EarlierTenantsUse(over_uses_, a, b, newest);
+// The storage was handed out after somebody who could know saw these uses complete: the allocator, the
+// freeing or the allocating thread. Nothing can be done to the new tenant before that.
+bool Judging::OverBeforeReuse(const Candidate& candidate, size_t b, TenantId newest) {
+  const Tenant& now = tenant(newest);
+  if (EndedTenantsUse(over_uses_, candidate.op, b, newest)) return true;
+  if (now.memory == MemoryKind::kPool && (now.freed < b || candidate.op < now.allocated)) return true;
+  if (candidate.op >= now.allocated) return false;
+  return Before({timeline_.nodes(now.allocated).call}, 0, false).HasAll(candidate.done);
 }
 
 bool Judging::SettledByLifetime(size_t a, size_t b, TenantId newest) const {
-  return EarlierTenantsUse(lifetime_uses_, a, b, newest);
+  return EndedTenantsUse(lifetime_uses_, a, b, newest);
+}
+
+// Did a later write, itself settled, replace all that the candidate left behind?
+bool Judging::Hidden(const Candidate& candidate, const std::vector<Candidate>& hiding,
+                     StorageId storage) {
+  auto replaces = [&](const Candidate& later, std::pair<uint64_t, uint64_t> bytes) {
+    const auto& pieces = timeline_.nodes(later.op).pieces;
+    return std::any_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
+      return Writes(piece.mode) && piece.begin <= bytes.first && bytes.second <= piece.end;
+    });
+  };
+  for (const Candidate& later : hiding) {
+    const auto& overlaps = candidate.overlaps;
+    if (std::all_of(overlaps.begin(), overlaps.end(),
+                    [&](const auto& bytes) { return replaces(later, bytes); }) &&
+        Before({timeline_.nodes(later.op).start}, storage, false).HasAll(candidate.done)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void Judging::JudgeCandidates(size_t b, TenantId id, std::vector<Candidate> candidates) {
@@ -100,13 +125,18 @@ void Judging::JudgeCandidates(size_t b, TenantId id, std::vector<Candidate> cand
   const Nodes start = {timeline_.nodes(b).start};
   const NodeSet real = Before(start, 0, false);
   NodeSet settled = Before(start, storage, false);
+  std::vector<Candidate> hiding;  // settled by a lifetime verdict
   for (const Candidate& candidate : candidates) {
-    if (real.HasAll(candidate.done) || OverBeforeReuse(candidate.op, b, id)) continue;
+    if (real.HasAll(candidate.done) || OverBeforeReuse(candidate, b, id)) continue;
+    if (Hidden(candidate, hiding, storage)) continue;
     const std::string code = PairCode(candidate, b);
     const size_t first = candidate.allocation ? b : candidate.op;
     const size_t second = candidate.allocation ? candidate.op : b;
-    if (settled.HasAll(candidate.done) || SettledByLifetime(candidate.op, b, id)) {
+    if (settled.HasAll(candidate.done)) {
       AddHazard(code, id, first, second, true);
+    } else if (SettledByLifetime(candidate.op, b, id)) {
+      AddHazard(code, id, first, second, true);
+      hiding.push_back(candidate);
     } else if (Before(start, storage, true).HasAll(candidate.done)) {
       AddRemark("implicit-sync", tenant(id).name, b);
     } else {
@@ -126,8 +156,17 @@ void Judging::JudgeUseAfterFree(size_t b) {
   for (const Piece& piece : timeline_.nodes(b).pieces) {
     const Tenant& used = tenant(piece.tenant);
     if (used.freed > b || used.exit_free || !seen.insert(piece.tenant).second) continue;
-    AddHazard("lifetime", piece.tenant, b, used.freed, false);
     Note("19 use after free");
+    if (!late_lanes_[piece.tenant].insert(timeline_.nodes(b).lane).second) {
+      AddHazard("lifetime", piece.tenant, b, used.freed, true);
+      continue;
+    }
+    Pending late;
+    late.tenant = piece.tenant;
+    late.freed = used.freed;
+    late.open_hazards.push_back(verdict_.hazards.size());
+    AddHazard("lifetime", piece.tenant, b, used.freed, false);
+    pending_.push_back(late);
   }
 }
 

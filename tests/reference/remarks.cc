@@ -13,12 +13,21 @@ bool Judging::WorkCovered(const NodeSet& needed, const NodeSet& known, size_t be
   return true;
 }
 
+bool Judging::StorageWasUsed(TenantId id) const {
+  for (size_t i = 0; i < tenant(id).allocated; ++i) {
+    for (const Piece& piece : timeline_.nodes(i).pieces) {
+      if (piece.begin < tenant(id).end && tenant(id).begin < piece.end) return true;
+    }
+  }
+  return false;
+}
+
 // The mirror of rule 19: the first use does not wait for the owner's work at the allocation.
 void Judging::RemarkAllocUnordered(size_t b) {
   for (const Piece& piece : timeline_.nodes(b).pieces) {
     const Tenant& used = tenant(piece.tenant);
     if (used.owner == kNoLane || !used_.insert(piece.tenant).second) continue;
-    if (used.owner == timeline_.nodes(b).lane || !used.fresh) continue;
+    if (used.owner == timeline_.nodes(b).lane || StorageWasUsed(piece.tenant)) continue;
     const NodeSet owner =
         Before(timeline_.lanes().Tail(used.owner, used.allocated), 0, false);
     const NodeSet known = Before({timeline_.nodes(b).start}, 0, false);

@@ -35,7 +35,6 @@ TenantId Storage::Allocate(Tenant tenant) {
 void Storage::JoinStorage(Tenant* tenant) {
   for (Tenant& old : tenants_) {
     if (old.begin >= tenant->end || tenant->begin >= old.end) continue;
-    tenant->fresh = false;
     const StorageId from = tenant->storage;
     tenant->storage = old.storage;
     for (Tenant& other : tenants_) {

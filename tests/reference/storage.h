@@ -27,7 +27,6 @@ struct Tenant {
   size_t allocated = kNever;
   size_t freed = kNever;
   Node free_marker = 0;       // where the freed storage is known to be free of uses
-  bool fresh = true;          // no earlier tenant had any of its bytes
   bool exit_free = false;     // freed during process exit: not judged
   std::set<LaneId> recorded;  // at the free: record_stream lanes other than the owner
 };

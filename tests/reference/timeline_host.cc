@@ -86,7 +86,7 @@ void Timeline::HostSync(size_t i) {
   if (op.kind == OpKind::kEventSync || op.kind == OpKind::kEventQuery) {
     auto record = last_record_.find(op.object);
     if (record == last_record_.end()) {
-      unrecorded_.push_back(i);
+      if ((op.flags & kNotReady) == 0) unrecorded_.push_back(i);
       return Note("5 never recorded");
     }
   }
