@@ -215,21 +215,38 @@ TEST(Copy, TheBlockingFormRunsOnTheLegacyStream) {
   EXPECT_EQ(0u, unordered.least);
 }
 
-TEST(Copy, AFillCanLandInTheMiddleOfAReader) {
+// What a reading kernel of four blocks sums up while `write` sets all words to 1 on another stream.
+std::set<uint32_t> SumsBeside(const std::function<void(Device&, CUstream, CUdeviceptr)>& write) {
   std::set<uint32_t> sums;
   ForSchedules(
       [&](Device& device) {
         CUstream reader = device.Stream(), writer = device.Stream();
         CUdeviceptr data = device.Memory(kBytes), result = device.Memory(4);
         device.Sum(reader, data, kWords, result);
-        EXPECT_CU(cuMemsetD32Async(data, 1, kWords, writer));
+        write(device, writer, data);
         EXPECT_CU(cuCtxSynchronize());
         sums.insert(*View<uint32_t>(result));
       },
       200);
+  return sums;
+}
+
+TEST(Copy, AFillCanLandInTheMiddleOfAReader) {
+  const auto sums = SumsBeside([](Device&, CUstream writer, CUdeviceptr data) {
+    EXPECT_CU(cuMemsetD32Async(data, 1, kWords, writer));
+  });
   EXPECT_TRUE(sums.contains(0));
   EXPECT_TRUE(sums.contains(kWords));
   EXPECT_GT(sums.size(), 4u);  // and a few in between
+}
+
+TEST(Copy, AKernelCanBeInterrupted) {
+  const auto sums = SumsBeside([](Device& device, CUstream writer, CUdeviceptr data) {
+    device.Store(writer, data, 1, kWords);
+  });
+  EXPECT_TRUE(sums.contains(0));
+  EXPECT_TRUE(sums.contains(kWords));
+  EXPECT_GT(sums.size(), 4u);
 }
 
 // --- data ---

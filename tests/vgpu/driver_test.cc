@@ -321,28 +321,6 @@ TEST(Driver, HostFunctionsMayNotCallTheDriver) {
   EXPECT_EQ(CUDA_ERROR_NOT_PERMITTED, result);
 }
 
-// A host function that waits for the host thread holds up its own stream only.
-TEST(Driver, ABlockedHostFunctionHoldsUpItsStreamOnly) {
-  for (const char* policy : {"eager", "lazy", "random", "pct"}) {
-    Device device(policy, 3);
-    CUstream blocked = device.Stream(), other = device.Stream();
-    std::atomic<bool> go{false};
-    EXPECT_CU(cuLaunchHostFunc(
-        blocked,
-        [](void* flag) {
-          while (!static_cast<std::atomic<bool>*>(flag)->load()) usleep(100);
-        },
-        &go));
-    device.Mark(blocked, 1);
-    device.Mark(other, 2);
-    EXPECT_CU(cuStreamSynchronize(other));
-    EXPECT_EQ(Log{2}, device.ReadLog()) << policy;
-    go = true;
-    EXPECT_CU(cuStreamSynchronize(blocked));
-    EXPECT_EQ((Log{2, 1}), device.ReadLog()) << policy;
-  }
-}
-
 // Runs in a process of its own: the environment is read once. A wait that cannot end names who waits for what.
 TEST(DriverDeathTest, AWaitThatCannotEndIsReported) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
@@ -363,6 +341,43 @@ TEST(DriverDeathTest, AWaitThatCannotEndIsReported) {
       testing::ExitedWithCode(3),
       "waits in vain for op [0-9]+ \\(wait\\)(.|\n)*host function\\) has begun and does not end(.|\n)*"
       "waits for op [0-9]+ \\(record\\)");
+}
+
+// A host function that waits for the host thread holds up its own stream only.
+void RunWithBlockedHostFunction(const char* policy) {
+  Device device(policy, 3);
+  CUstream blocked = device.Stream(), other = device.Stream();
+  std::atomic<bool> go{false};
+  EXPECT_CU(cuLaunchHostFunc(
+      blocked,
+      [](void* flag) {
+        while (!static_cast<std::atomic<bool>*>(flag)->load()) usleep(100);
+      },
+      &go));
+  CUevent unblocked = device.Event();
+  device.Record(unblocked, blocked);
+  device.Mark(blocked, 1);
+  device.Mark(other, 2);
+  EXPECT_CU(cuStreamSynchronize(other));
+  EXPECT_EQ(Log{2}, device.ReadLog()) << policy;
+  device.Wait(other, unblocked);
+  device.Mark(other, 3);
+  go = true;
+  EXPECT_CU(cuCtxSynchronize());
+  const Log log = device.ReadLog();
+  EXPECT_EQ(3u, log.size()) << policy;
+  if (std::string(policy) == "eager") EXPECT_EQ((Log{2, 1, 3}), log);
+}
+
+TEST(DriverDeathTest, ABlockedHostFunctionHoldsUpItsStreamOnly) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        setenv("VGPU_PATIENCE_MS", "50", 1);
+        for (const char* policy : {"eager", "lazy", "random", "pct"}) RunWithBlockedHostFunction(policy);
+        _exit(testing::Test::HasFailure() ? 4 : 3);
+      },
+      testing::ExitedWithCode(3), "");
 }
 
 // A program may wait for the device without a call: by looking at memory.
