@@ -1,4 +1,5 @@
-// A driver that only answers: enough of libcuda to see that arguments, results and lookups pass unharmed.
+// A driver that only answers: enough of libcuda to see that arguments, results and lookups pass unharmed,
+// and launches that do nothing, so that what is measured on them is the capture library alone.
 #include <cuda.h>
 #include <string.h>
 
@@ -26,6 +27,37 @@ EXPORT CUresult cuMemcpyBatchAsync(size_t a, size_t b, size_t c, size_t d, size_
                                    size_t h, size_t i) {
   return static_cast<CUresult>(((((((a * 10 + b) * 10 + c) * 10 + d) * 10 + e) * 10 + f) * 10 + g) * 100 +
                                h * 10 + i);
+}
+
+EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+  *context = reinterpret_cast<CUcontext>(0x100);
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
+EXPORT CUresult cuCtxSynchronize() { return CUDA_SUCCESS; }
+EXPORT CUresult cuStreamCreate(CUstream* stream, unsigned) {
+  *stream = reinterpret_cast<CUstream>(0x200);
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuModuleLoadData(CUmodule*, const void*) { return CUDA_SUCCESS; }
+EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*) {
+  *function = reinterpret_cast<CUfunction>(0x300);
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuFuncGetParamInfo(CUfunction, size_t index, size_t* offset, size_t* size) {
+  *offset = 8 * index;
+  *size = 8;
+  return index < 10 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
+  static CUdeviceptr next = 0x7f0000000000;
+  *address = next;
+  next += bytes;
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                               unsigned, CUstream, void**, void**) {
+  return CUDA_SUCCESS;
 }
 
 // Streams as a driver exports them; events through entry points that it does not export, the newest form

@@ -1,0 +1,224 @@
+// What the capture library adds to a kernel launch with 10 pointer arguments: nanoseconds of the launching
+// thread, hooks off/on/off/on inside one process (whole processes differ by more than what is measured).
+//
+//   capture_bench [DRIVER_FOLDER] [LAUNCHES]     default: the virtual GPU of this build, 200,000
+//
+// Off is the driver's own function, on is what the program would find by dlsym. Depth: 24 frames of the
+// program between main and the launch. A collector in the parent process drains and discards.
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "bench/timing.h"
+#include "src/capture/elf_lookup.h"
+#include "src/trace/collector.h"
+#include "vgpu/kernel.h"
+
+VGPU_KERNEL(ten, (float* a, float* b, float* c, float* d, float* e, float* f, float* g, float* h, float* i,
+                  float* j)) {
+  if (vgpu_thread() == 0) a[0] = b[0] = c[0] = d[0] = e[0] = f[0] = g[0] = h[0] = i[0] = j[0] = 1;
+}
+
+namespace ss::bench {
+namespace {
+
+constexpr int kRounds = 9;
+constexpr unsigned kBatch = 256;  // launches between two synchronisations, which are not timed
+constexpr int kDepth = 24;
+constexpr int kPointers = 10;
+constexpr double kGoalWithout = 300;
+constexpr double kGoalWith = 1500;
+
+using LaunchFunction = decltype(&cuLaunchKernel);
+
+struct Work {
+  CUfunction kernel;
+  CUstream stream;
+  CUdeviceptr blocks[kPointers];
+  void* params[kPointers];
+  CUresult (*synchronize)();
+  unsigned launches;
+};
+
+[[noreturn]] void Fail(const char* what, int code) {
+  fprintf(stderr, "capture_bench: %s: %d\n", what, code);
+  exit(1);
+}
+void Must(CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS) Fail(what, result);
+}
+
+template <class F>
+void Find(void* driver, const char* symbol, F*& function) {
+  function = reinterpret_cast<F*>(dlsym(driver, symbol));
+  if (!function) Fail(symbol, 0);
+}
+
+Work Start(void* driver, unsigned launches) {
+  Work work{};
+  work.launches = launches;
+  CUresult (*init)(unsigned);
+  CUresult (*retain)(CUcontext*, CUdevice);
+  CUresult (*set_current)(CUcontext);
+  CUresult (*stream_create)(CUstream*, unsigned);
+  CUresult (*load)(CUmodule*, const void*);
+  CUresult (*get)(CUfunction*, CUmodule, const char*);
+  CUresult (*allocate)(CUdeviceptr*, size_t);
+  Find(driver, "cuInit", init);
+  Find(driver, "cuDevicePrimaryCtxRetain", retain);
+  Find(driver, "cuCtxSetCurrent", set_current);
+  Find(driver, "cuStreamCreate", stream_create);
+  Find(driver, "cuModuleLoadData", load);
+  Find(driver, "cuModuleGetFunction", get);
+  Find(driver, "cuMemAlloc_v2", allocate);
+  CUcontext context;
+  CUmodule module;
+  Must(init(0), "cuInit");
+  Must(retain(&context, 0), "cuDevicePrimaryCtxRetain");
+  Must(set_current(context), "cuCtxSetCurrent");
+  Must(stream_create(&work.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  Must(load(&module, vgpu::Image()), "cuModuleLoadData");
+  Must(get(&work.kernel, module, "ten"), "cuModuleGetFunction");
+  for (int i = 0; i < kPointers; ++i) Must(allocate(&work.blocks[i], 1 << 20), "cuMemAlloc");
+  work.synchronize = reinterpret_cast<CUresult (*)()>(
+      capture::FindInImage("libcuda.so", "cuCtxSynchronize"));
+  return work;
+}
+
+__attribute__((noinline)) double LaunchBatch(const Work& work, LaunchFunction launch, int depth) {
+  if (depth > 0) {
+    double seconds = LaunchBatch(work, launch, depth - 1);
+    asm volatile("" ::: "memory");  // no tail call: a frame a level
+    return seconds;
+  }
+  double begin = ThreadSeconds();
+  for (unsigned i = 0; i < kBatch; ++i) {
+    CUresult result = launch(work.kernel, 1, 1, 1, 1, 1, 1, 0, work.stream,
+                             const_cast<void**>(work.params), nullptr);
+    if (result != CUDA_SUCCESS) Fail("cuLaunchKernel", result);
+  }
+  return ThreadSeconds() - begin;
+}
+
+double NanosecondsEach(const Work& work, LaunchFunction launch) {
+  double seconds = 0;
+  unsigned done = 0;
+  for (; done < work.launches; done += kBatch) {
+    seconds += LaunchBatch(work, launch, kDepth);
+    Must(work.synchronize(), "cuCtxSynchronize");
+  }
+  return seconds * 1e9 / done;
+}
+
+// The watched process. Prints "off on" in nanoseconds, medians over the rounds.
+int Measure(unsigned launches) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (!driver) Fail(dlerror(), 0);
+  Work work = Start(driver, launches);
+  for (int i = 0; i < kPointers; ++i) work.params[i] = &work.blocks[i];
+  auto off = reinterpret_cast<LaunchFunction>(capture::FindInImage("libcuda.so", "cuLaunchKernel"));
+  auto on = reinterpret_cast<LaunchFunction>(dlsym(driver, "cuLaunchKernel"));
+  if (off == on) Fail("the capture library is not preloaded", 0);
+  NanosecondsEach(work, off);
+  NanosecondsEach(work, on);
+  std::vector<double> without, with, difference;
+  for (int i = 0; i < kRounds; ++i) {
+    without.push_back(NanosecondsEach(work, off));
+    with.push_back(NanosecondsEach(work, on));
+    difference.push_back(with.back() - without.back());
+  }
+  printf("%f %f %f\n", Median(without), Median(with), Median(difference));
+  return 0;
+}
+
+struct Setup {
+  const char* name;
+  const char* options;
+  bool watched;
+};
+
+struct Result {
+  double off = 0, on = 0, difference = 0;
+};
+
+Result RunChild(const Setup& setup, const std::string& folder, const std::string& launches,
+                const std::string& socket) {
+  int out[2];
+  if (pipe(out) != 0) Fail("pipe", errno);
+  pid_t child = fork();
+  if (child == 0) {
+    dup2(out[1], STDOUT_FILENO);
+    setenv("LD_PRELOAD", SS_BINARY_DIR "/lib/libstreamsan_capture.so", 1);
+    setenv("LD_LIBRARY_PATH", folder.c_str(), 1);
+    setenv("STREAMSAN_OPTIONS", setup.options, 1);
+    if (setup.watched) setenv("STREAMSAN_SOCKET", socket.c_str(), 1);
+    execl("/proc/self/exe", "capture_bench", "--measure", launches.c_str(), nullptr);
+    _exit(127);
+  }
+  close(out[1]);
+  FILE* answer = fdopen(out[0], "r");
+  Result result;
+  bool read = fscanf(answer, "%lf %lf %lf", &result.off, &result.on, &result.difference) == 3;
+  fclose(answer);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!read || status != 0) Fail(setup.name, status);
+  return result;
+}
+
+class Discard : public trace::ProcessSink {
+ public:
+  explicit Discard(uint64_t* bytes) : bytes_(bytes) {}
+  void Records(uint32_t, trace::ByteSpan records) override { *bytes_ += records.size(); }
+  void End(const trace::ProcessEnding& ending) override {
+    if (ending.dropped_at_end) printf("dropped %llu\n", (unsigned long long)ending.dropped_at_end);
+  }
+
+ private:
+  uint64_t* bytes_;
+};
+
+int Compare(const std::string& folder, const std::string& launches) {
+  uint64_t bytes = 0;
+  trace::CollectorOptions options;
+  options.make_sinks = [&](const trace::ProcessInfo&) {
+    trace::Sinks sinks;
+    sinks.push_back(std::make_unique<Discard>(&bytes));
+    return sinks;
+  };
+  auto collector = trace::Collector::Start(options);
+  if (!collector) Fail("collector", 0);
+  const Setup setups[] = {{"passive (no collector)", "", false},
+                          {"without stacks", "stacks=0", true},
+                          {"with stacks", "stacks=1", true}};
+  double added[3];
+  for (int i = 0; i < 3; ++i) {
+    Result result = RunChild(setups[i], folder, launches, (*collector)->socket_name());
+    printf("%-24s off %7.1f ns, on %7.1f ns, added %7.1f ns a launch\n", setups[i].name, result.off,
+           result.on, result.difference);
+    added[i] = result.difference;
+  }
+  (*collector)->WaitUntilIdle(std::chrono::seconds(10));
+  printf("%.1f MB of records\n", static_cast<double>(bytes) / 1e6);
+  printf("RATIO capture_passive_ns %.1f\n", added[0]);
+  printf("RATIO capture_launch_ns %.1f (goal <= %.0f)\n", added[1], kGoalWithout);
+  printf("RATIO capture_launch_with_stacks_ns %.1f (goal <= %.0f)\n", added[2], kGoalWith);
+  return 0;
+}
+
+}  // namespace
+}  // namespace ss::bench
+
+int main(int argc, char** argv) {
+  if (argc > 2 && !strcmp(argv[1], "--measure")) {
+    return ss::bench::Measure(static_cast<unsigned>(atoi(argv[2])));
+  }
+  return ss::bench::Compare(argc > 1 ? argv[1] : SS_BINARY_DIR "/lib/vgpu", argc > 2 ? argv[2] : "200000");
+}
