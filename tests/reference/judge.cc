@@ -8,9 +8,9 @@ Verdict Judging::Run() {
     if (kind == OpKind::kAlloc || kind == OpKind::kAllocAsync) SettleAtAllocation(i);
     if (kind == OpKind::kStreamWaitEvent) RemarkWait(i);
     if (!timeline_.nodes(i).pieces.empty()) {
-      RemarkAllocUnordered(i);
       JudgeUseAfterFree(i);
       JudgePairs(i);
+      RemarkAllocUnordered(i);
     }
     if (kind == OpKind::kFree || kind == OpKind::kFreeAsync) JudgeFree(i);
   }

@@ -71,7 +71,8 @@ class Judging {
 
   // remarks.cc
   void RemarkAllocUnordered(size_t b);
-  bool StorageWasUsed(TenantId tenant) const;  // by an earlier tenant
+  Nodes OwnWork(LaneId lane, size_t before) const;
+  bool RacesWithEarlierTenant(size_t b, TenantId id) const;
   void RemarkWait(size_t i);
   void RemarkCalls();
   bool WorkCovered(const NodeSet& needed, const NodeSet& known, size_t before) const;

@@ -78,10 +78,16 @@ void Judging::JudgeFree(size_t f) {
   if (tenant(id).owner == kNoLane) Settle(&pending_.back(), std::nullopt);
 }
 
-// Needed iff its queued work covers a use that nothing else covers.
+// Needed iff its queued work covers a use that nothing else covers. Where uses remain uncovered, the
+// record is not what is wrong.
 void Judging::RemarkRedundantRecords(TenantId id, const std::vector<Use>& uses) {
   if (tenant(id).recorded.empty()) return;
-  const NodeSet otherwise = Before(FreeTargets(tenant(id), false, false), 0, false);
+  const StorageId storage = tenant(id).storage;
+  const NodeSet all = Before(FreeTargets(tenant(id), true, false), storage, false);
+  for (const Use& use : uses) {
+    if (!all.HasAll(use.done)) return;
+  }
+  const NodeSet otherwise = Before(FreeTargets(tenant(id), false, false), storage, false);
   for (LaneId lane : tenant(id).recorded) {
     const NodeSet covered = Before(timeline_.lanes().Tail(lane, tenant(id).freed), 0, false);
     const bool needed = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {

@@ -1,4 +1,6 @@
 // Advice: what is right but not needed, or not what its author thinks.
+#include <algorithm>
+
 #include "tests/reference/judge.h"
 
 namespace ss::reference {
@@ -13,13 +15,24 @@ bool Judging::WorkCovered(const NodeSet& needed, const NodeSet& known, size_t be
   return true;
 }
 
-bool Judging::StorageWasUsed(TenantId id) const {
-  for (size_t i = 0; i < tenant(id).allocated; ++i) {
-    for (const Piece& piece : timeline_.nodes(i).pieces) {
-      if (piece.begin < tenant(id).end && tenant(id).begin < piece.end) return true;
-    }
+// The end of the last piece of work that was queued on the lane itself.
+Nodes Judging::OwnWork(LaneId lane, size_t before) const {
+  for (size_t i = before; i-- > 0;) {
+    const OpNodes& nodes = timeline_.nodes(i);
+    if (nodes.work && nodes.lane == lane) return {nodes.done};
   }
-  return false;
+  return {};
+}
+
+// A hazard with an earlier tenant's use, or its incidental order, says more than the advice would.
+bool Judging::RacesWithEarlierTenant(size_t b, TenantId id) const {
+  for (const Remark& remark : verdict_.remarks) {
+    if (remark.op == b && remark.subject == tenant(id).name) return true;
+  }
+  return std::any_of(verdict_.hazards.begin(), verdict_.hazards.end(), [&](const Hazard& hazard) {
+    return !hazard.absorbed && hazard.second == b && hazard.first < tenant(id).allocated &&
+           hazard.buffer == tenant(id).name;
+  });
 }
 
 // The mirror of rule 19: the first use does not wait for the owner's work at the allocation.
@@ -27,11 +40,11 @@ void Judging::RemarkAllocUnordered(size_t b) {
   for (const Piece& piece : timeline_.nodes(b).pieces) {
     const Tenant& used = tenant(piece.tenant);
     if (used.owner == kNoLane || !used_.insert(piece.tenant).second) continue;
-    if (used.owner == timeline_.nodes(b).lane || StorageWasUsed(piece.tenant)) continue;
-    const NodeSet owner =
-        Before(timeline_.lanes().Tail(used.owner, used.allocated), 0, false);
+    if (used.owner == timeline_.nodes(b).lane || RacesWithEarlierTenant(b, piece.tenant)) continue;
     const NodeSet known = Before({timeline_.nodes(b).start}, 0, false);
-    if (!WorkCovered(owner, known, used.allocated)) AddRemark("alloc-unordered", used.name, b);
+    if (!known.HasAll(OwnWork(used.owner, used.allocated))) {
+      AddRemark("alloc-unordered", used.name, b);
+    }
   }
 }
 
@@ -46,9 +59,7 @@ void Judging::RemarkWait(size_t i) {
   const Op& op = timeline_.op(i);
   const std::string stream = timeline_.lanes()[wait.lane].name;
   std::string subject = op.object < program_.event_names.size() ? program_.event_names[op.object] : "";
-  for (const Lane& lane : timeline_.lanes().all()) {
-    if (op.aux != 0 && !lane.host_thread && lane.stream == op.aux) subject = lane.name;
-  }
+  if (op.aux != 0) subject = timeline_.StreamName(op.aux, op.host);
   AddRemark("redundant-wait", subject, i, stream);
 }
 

@@ -54,7 +54,10 @@ class Timeline {
   Graph& graph() { return graph_; }
   // How often each rule made a difference to the graph: what a random program exercised.
   const std::map<std::string, int>& exercised() const { return exercised_; }
-  LaneId host_lane(size_t i) { return lanes_.HostLane(op(i).host); }
+  // The lane's name that a call of `host` means by the stream.
+  std::string StreamName(StreamId stream, HostId host) {
+    return lanes_[lanes_.StreamLane(stream, host)].name;
+  }
 
  private:
   void AddOp(size_t i);
