@@ -53,6 +53,7 @@ struct Call : RawCall {
     size_t bytes = trace::Encode(thread->record, trace::kMaxRecord, before, after, view);
     thread->ring->Append(thread->record, bytes);
     if (CountedCallSeen()) NoteCountedCalls(*thread);
+    if (++thread->records % kCountersInterval == 0) NoteCounters(*thread);
   }
 
   uint64_t Stack();  // stack id of the program's call site, 0 = not wanted

@@ -21,6 +21,7 @@ constexpr const char* kGapNames[kGaps] = {
     "launch with more words than a record holds",
     "stream capture",
     "function in a form newer than this tool",
+    "call with one stack too many to keep",
 };
 
 uint64_t g_gaps[kGaps];

@@ -24,6 +24,7 @@ enum class Gap : uint8_t {
   kManyParameters,
   kStreamCapture,
   kNewerFunction,
+  kTooManyStacks,
   kGaps
 };
 
@@ -36,7 +37,8 @@ inline bool CountedCallSeen() {
 // Emits an Unmodelled record for each name whose count has grown; at most every kCountsInterval records of
 // a thread unless `now`, since some programs mix a counted call into every launch.
 void NoteCountedCalls(Thread& thread, bool now = false);
-// Emits all totals.
+// Emits all totals: at the end, and every kCountersInterval records of a thread, for those that are killed.
+constexpr uint32_t kCountersInterval = 1 << 16;
 void NoteCounters(Thread& thread);
 void ResetCounts();  // in a forked child
 

@@ -126,7 +126,8 @@ uint64_t TextId(Thread& thread, const char* text) {
   uint64_t id = g_texts.Get(hash);
   if (id) return id;
   id = g_next_text.fetch_add(1);
-  if (!g_texts.Insert(hash, id)) return g_texts.Get(hash);
+  // A full table only costs: the text goes out again under another id.
+  if (!g_texts.Insert(hash, id) && g_texts.Get(hash)) return g_texts.Get(hash);
   Note(thread, trace::view::Text{.text_id = id, .text = Bytes(text)});
   return id;
 }

@@ -11,7 +11,7 @@
 
 namespace ss::capture {
 
-// Id of a string; its Text record goes out with the first use. 0 when the table is full.
+// Id of a string; its Text record goes out with the first use.
 uint64_t TextId(Thread& thread, const char* text);
 
 // Where the parameters of a kernel lie.

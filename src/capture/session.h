@@ -21,6 +21,7 @@ struct Thread {
   uint64_t last_context;   // CUcontext that is known to have its record
   uint64_t host_token;     // host function that this thread runs now, 0 = none
   uint32_t since_counts;   // records since the counts of unmodelled calls were last looked at
+  uint32_t records;        // calls recorded, modulo 2^32
   bool in_driver;          // inside a driver call: what it calls itself is not the program's
   StackCache* stack_cache;
   uintptr_t stack_low;     // this thread's own stack

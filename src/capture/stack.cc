@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unwind.h>
 
+#include "src/capture/counts.h"
 #include "src/capture/modules.h"
 #include "src/capture/session.h"
 #include "src/capture/word_map.h"
@@ -56,7 +57,11 @@ uint64_t Intern(Thread& thread, const uint64_t* addresses, size_t count) {
   uint64_t id = g_stacks.Get(hash);
   if (id) return id;
   id = g_next_stack.fetch_add(1);
-  if (!g_stacks.Insert(hash, id)) return g_stacks.Get(hash);
+  if (!g_stacks.Insert(hash, id)) {
+    id = g_stacks.Get(hash);
+    if (id == 0) CountGap(Gap::kTooManyStacks);
+    return id;
+  }
   NoteModulesFor(thread, addresses, count);
   Note(thread, trace::view::Stack{.stack_id = id, .addresses = {addresses, count}});
   return id;

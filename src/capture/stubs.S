@@ -3,7 +3,6 @@
 // A stub only jumps: arguments, stack and return address stay the caller's, so any signature passes, and
 // the handler sees the program's own call site. ss_entries[row] is a handler, or for a counted row the
 // driver's function once it is known (ss_unresolved before that; %eax tells it the row).
-#define SYM(name) name
 
         .text
         .set    row, 0
@@ -14,12 +13,14 @@
         .balign 16
 \name:
 stub_\name:
+        .cfi_startproc
         endbr64
         .endm
 
         .macro  jump_to_entry name
         movl    $row, %eax
         jmp     *ss_entries+8*row(%rip)
+        .cfi_endproc
         .size   \name, . - \name
         .set    row, row + 1
         .endm
@@ -40,8 +41,8 @@ stub_\name:
         jump_to_entry \name
         .endm
 
-#define MODELLED(symbol, base, since, per_thread, handler) modelled SYM(symbol)
-#define COUNTED(symbol, base, since, per_thread, reason) counted SYM(symbol)
+#define MODELLED(symbol, base, since, per_thread, handler) modelled symbol
+#define COUNTED(symbol, base, since, per_thread, reason) counted symbol
 #include "src/capture/hooks.def"
 #undef MODELLED
 #undef COUNTED

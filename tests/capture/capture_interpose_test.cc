@@ -82,7 +82,14 @@ TEST(Interpose, ForwardsAnySignature) {
     EXPECT_EQ(printed["unexported_is_ours"], 1u);
     EXPECT_EQ(printed["newer_form_is_the_drivers"], 1u);
     EXPECT_EQ(printed["stale_error"], 0u);
+    EXPECT_EQ(printed["captured_function_ran"], 2u);
     if (with_socket) {
+      // Before, beside and after the capture, and the one whose parameters nobody knows.
+      EXPECT_EQ(watched.All<trace::Launch>().size(), 4u);
+      EXPECT_TRUE(watched.All<trace::HostFunction>().empty());
+      EXPECT_EQ(watched.Unmodelled()["operation captured into a graph"], 2u);
+      EXPECT_EQ(watched.Unmodelled()["stream capture"], 1u);
+      EXPECT_EQ(watched.Unmodelled()["launch with unknown parameter layout"], 1u);
       EXPECT_EQ(watched.Unmodelled()["cuMemcpyBatchAsync"], 2u);
       EXPECT_EQ(watched.Counters()["cuMemcpyBatchAsync"], 2u);
       EXPECT_EQ(watched.Unmodelled()["function in a form newer than this tool"], 1u);

@@ -65,6 +65,35 @@ TEST(Life, CudaInAForkedChildAlone) {
   EXPECT_EQ(watched.All<Memset>().size(), 5u);
 }
 
+TEST(Life, UseOfTheDriverBeforeTheHooksIsAdmitted) {
+  Watched late = Life({"late"});
+  ASSERT_EQ(late.All<Process>().size(), 1u) << late.errors;
+  EXPECT_EQ(late.All<Process>()[0].late, 1u);
+  EXPECT_EQ(late.All<Memset>().size(), 1u);
+  Watched normal = Life({"sets", "1"});
+  ASSERT_EQ(normal.All<Process>().size(), 1u) << normal.errors;
+  EXPECT_EQ(normal.All<Process>()[0].late, 0u);
+}
+
+TEST(Life, ProcessIntroducesItself) {
+  RunOptions options;
+  options.environment = {"RANK=3"};
+  Watched watched = Life({"sets", "1"}, options);
+  ASSERT_EQ(watched.All<Process>().size(), 1u) << watched.errors;
+  Process process = watched.All<Process>()[0];
+  EXPECT_TRUE(std::holds_alternative<Process>(watched.records.front().body));
+  EXPECT_EQ(process.rank, 3);
+  EXPECT_EQ(process.parent, static_cast<uint64_t>(getpid()));
+  EXPECT_NE(process.command.find(std::string("sets\0001\0", 7)), std::string::npos);
+  EXPECT_GT(process.driver_version, 12000u);
+}
+
+TEST(Life, KilledProcessHasCountersFromOnTheWay) {
+  Watched watched = Life({"kill_late"});
+  EXPECT_TRUE(WIFSIGNALED(watched.status));
+  EXPECT_GE(watched.Counters()["cuMemsetD8Async"], 60000u);
+}
+
 TEST(Life, EachThreadHasItsRing) {
   Watched watched = Life({"threads"});
   EXPECT_EQ(watched.status, 0) << watched.errors;

@@ -3,12 +3,16 @@
 #include <cuda.h>
 #include <string.h>
 
+// The names that cuda.h gives to newer forms are macros; here they are the exports themselves.
+#undef cuStreamBeginCapture
+
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 CUresult Unexported(CUevent) { return CUDA_SUCCESS; }
 CUresult Newer(CUevent, int) { return CUDA_SUCCESS; }
 bool g_up;
+bool g_capturing;
 }  // namespace
 
 EXPORT CUresult cuInit(unsigned) {
@@ -44,7 +48,8 @@ EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*)
   *function = reinterpret_cast<CUfunction>(0x300);
   return CUDA_SUCCESS;
 }
-EXPORT CUresult cuFuncGetParamInfo(CUfunction, size_t index, size_t* offset, size_t* size) {
+EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset, size_t* size) {
+  if (function != reinterpret_cast<CUfunction>(0x300)) return CUDA_ERROR_INVALID_HANDLE;
   *offset = 8 * index;
   *size = 8;
   return index < 10 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -57,6 +62,27 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
 }
 EXPORT CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                unsigned, CUstream, void**, void**) {
+  return CUDA_SUCCESS;
+}
+
+// Capture: stream 0x200 alone can.
+EXPORT CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode) {
+  g_capturing = true;
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuStreamEndCapture(CUstream, CUgraph*) {
+  g_capturing = false;
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  bool capturing = g_capturing && stream == reinterpret_cast<CUstream>(0x200);
+  *status = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+// Runs it at once; a graph would run it at each launch, so it must be the program's own function then.
+EXPORT CUresult cuLaunchHostFunc(CUstream, CUhostFn function, void* data) {
+  function(data);
+  function(data);
   return CUDA_SUCCESS;
 }
 

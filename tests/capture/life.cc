@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/capture/elf_lookup.h"
 #include "streamsan/annotate.h"
 #include "tests/capture/calls_kernels.h"
 
@@ -56,6 +57,13 @@ int UnderscoreExit() {
 int Kill() {
   Start();
   Sets(10);
+  kill(getpid(), SIGKILL);
+  return 0;
+}
+
+int KillLate() {
+  Start();
+  Sets(70000);
   kill(getpid(), SIGKILL);
   return 0;
 }
@@ -138,6 +146,18 @@ int Private() {
   return 0;
 }
 
+// The driver is in use before any hook saw a call.
+int Late() {
+  auto init = reinterpret_cast<decltype(&cuInit)>(ss::capture::FindInImage("libcuda.so", "cuInit"));
+  OK(init(0));
+  CUdevice device;
+  CUcontext context;
+  OK(cuDeviceGet(&device, 0));
+  OK(cuDevicePrimaryCtxRetain(&context, device));
+  OK(cuCtxSetCurrent(context));
+  return Sets(1);
+}
+
 __attribute__((noinline)) CUresult Innermost(CUdeviceptr block) {
   CUresult result = cuMemsetD8Async(block, 0, 64, nullptr);
   asm volatile("" ::: "memory");
@@ -198,12 +218,14 @@ int main(int argc, char** argv) {
   if (!strcmp(mode, "sets")) return Start(), Sets(count);
   if (!strcmp(mode, "_exit")) return UnderscoreExit();
   if (!strcmp(mode, "kill")) return Kill();
+  if (!strcmp(mode, "kill_late")) return KillLate();
   if (!strcmp(mode, "fork")) return Fork();
   if (!strcmp(mode, "fork_quiet")) return ForkQuiet();
   if (!strcmp(mode, "fork_first")) return ForkFirst();
   if (!strcmp(mode, "threads")) return Threads();
   if (!strcmp(mode, "loop")) return Loop(count);
   if (!strcmp(mode, "private")) return Private();
+  if (!strcmp(mode, "late")) return Late();
   if (!strcmp(mode, "stacks")) return Stacks();
   if (!strcmp(mode, "annotations")) return Annotations();
   fprintf(stderr, "unknown mode '%s'\n", mode);

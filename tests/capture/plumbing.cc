@@ -25,6 +25,38 @@ void* Ask(Proc proc, const char* name, int version) {
   return function;
 }
 
+template <class F>
+F* Find(void* driver, const char* name) {
+  return reinterpret_cast<F*>(dlsym(driver, name));
+}
+#define FIND(name) Find<decltype(name)>(driver, #name)
+
+// What a stream that captures is asked to do goes into a graph and does not run.
+void Capture(void* driver) {
+  auto* stream = reinterpret_cast<CUstream>(0x200);
+  auto* other = reinterpret_cast<CUstream>(0x201);
+  auto* kernel = reinterpret_cast<CUfunction>(0x300);
+  auto* begin = Find<decltype(cuStreamBeginCapture)>(driver, "cuStreamBeginCapture_v2");
+  auto* end = FIND(cuStreamEndCapture);
+  auto* launch = FIND(cuLaunchKernel);
+  auto* host = FIND(cuLaunchHostFunc);
+  void* params[10];
+  uint64_t word = 0;
+  for (void*& param : params) param = &word;
+  CUgraph graph;
+  int calls = 0;
+  auto count = [](void* counter) { ++*static_cast<int*>(counter); };
+  launch(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr);
+  begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  launch(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr);
+  launch(kernel, 1, 1, 1, 1, 1, 1, 0, other, params, nullptr);
+  host(stream, count, &calls);
+  end(stream, &graph);
+  launch(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr);
+  printf("captured_function_ran %d\n", calls);
+  launch(reinterpret_cast<CUfunction>(0x301), 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr);
+}
+
 void Show(const char* name, int value) { printf("%s %d\n", name, value); }
 
 }  // namespace
@@ -47,6 +79,7 @@ int main() {
   Show("unexported_is_ours", IsOurs(Ask(proc, "cuEventQuery", 13000)));
   void* newer = Ask(proc, "cuEventQuery", 99000);
   Show("newer_form_is_the_drivers", newer && !IsOurs(newer));
+  Capture(driver);
   dlerror();
   auto sync = reinterpret_cast<CUresult (*)(CUstream)>(dlsym(driver, "cuStreamSynchronize"));
   if (sync(nullptr) != CUDA_SUCCESS) return 1;
