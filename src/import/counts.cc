@@ -22,7 +22,7 @@ static_assert(std::size(kRows) == static_cast<size_t>(Count::kCountEnd));
 void Counts::Report(Coverage& coverage) const {
   for (size_t i = 0; i < values_.size(); ++i) {
     if (values_[i] == 0) continue;
-    coverage.notes.push_back(fmt::format("{} {}", values_[i], kRows[i].text));
+    coverage.notes.push_back(fmt::format("{}: {}", kRows[i].text, values_[i]));
     if (kRows[i].spoils) coverage.complete = false;
   }
 }

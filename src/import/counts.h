@@ -1,5 +1,5 @@
-// Everything that the importer could not use as it is, by reason. One row each: the text of the coverage
-// note, and whether it means that the analysis did not see all (`complete` = false).
+// Everything that the importer could not use as it is, by reason. One row each: the text of the
+// coverage note, and whether it means that the analysis did not see all (`complete` = false).
 #pragma once
 
 #include <array>
@@ -9,43 +9,48 @@
 
 namespace ss {
 
-//  X(name, spoils completeness, text behind the number)
-#define SS_IMPORT_COUNTS(X)                                                                            \
-  X(kFailedCalls, false, "calls failed and had no effect")                                             \
-  X(kUnknownRecords, true, "records of kinds that this version does not know")                         \
-  X(kUnorderedRecords, true, "calls came too late to be put in order: order around them is ambiguous") \
-  X(kUnheldOps, true, "operations were not checked against all calls that overlap them")               \
-  X(kLateContexts, true, "contexts were first seen in use, not when they were made")                   \
-  X(kLateStreams, true, "streams were first seen in use: taken to be blocking streams")                \
-  X(kLateEvents, true, "events were first seen in use, not when they were made")                       \
-  X(kUnknownDestroys, true, "streams, events or contexts were destroyed that were never seen")         \
-  X(kUnknownFrees, true, "frees of memory whose allocation was not seen")                              \
-  X(kUnknownRecordUses, true, "pool_record_use notes for blocks that are not allocated")               \
-  X(kMissedFrees, true, "allocations over memory whose free was not seen")                             \
-  X(kSegmentFrees, true, "pool blocks were still allocated when the memory under them was freed")      \
-  X(kUnknownCopyAddresses, true, "copies or memsets touched memory of unknown kind")                   \
-  X(kBadRanges, true, "address ranges beyond 48 bits are left out")    \
-  X(kUnnamedKernels, false, "launches came before their kernel's name")                                \
-  X(kDeclaredOutside, true, "declared kernel arguments pointed to memory that is not known")           \
-  X(kAssumedPdlWaits, false, "programmatic launches: a grid-dependency wait at their start is assumed") \
-  X(kUnusedNotes, true, "access or fill notes were followed by no operation of their thread and stream") \
-  X(kOrphanHostAccesses, true, "accesses inside host functions that were not seen")                    \
-  X(kLateNames, false, "names for memory that is not allocated were taken as host memory")             \
-  X(kUnknownTexts, false, "names were used before they were defined")                                  \
-  X(kFoldedThreads, true, "host threads share one lane: more were alive than can be told apart")
+//  X(name, spoils completeness, text before the number)
+// clang-format off
+#define SS_IMPORT_COUNTS(X) \
+  X(kFailedCalls, false, "calls failed and had no effect") \
+  X(kUnknownRecords, true, "records of kinds that this version does not know") \
+  X(kUnorderedRecords, true, \
+    "calls came too late to be put in order, and are ambiguous") \
+  X(kUnheldOps, true, "operations were not checked against all calls that overlap them") \
+  X(kLateContexts, true, "contexts were first seen in use, not when they were made") \
+  X(kLateStreams, true, "streams were first seen in use, and taken to be blocking streams") \
+  X(kLateEvents, true, "events were first seen in use, not when they were made") \
+  X(kUnknownDestroys, true, "streams, events or contexts were destroyed that were never seen") \
+  X(kUnknownFrees, true, "frees of memory whose allocation was not seen") \
+  X(kUnknownRecordUses, true, "pool_record_use notes for blocks that are not allocated") \
+  X(kMissedFrees, true, "allocations over memory whose free was not seen") \
+  X(kSegmentFrees, true, "pool blocks were still allocated when the memory under them was freed") \
+  X(kUnknownCopyAddresses, true, "copies or memsets touched memory of unknown kind") \
+  X(kBadRanges, true, "address ranges beyond 48 bits are left out") \
+  X(kUnnamedKernels, false, "launches came before their kernel's name") \
+  X(kDeclaredOutside, true, "declared kernel arguments pointed to memory that is not known") \
+  X(kAssumedPdlWaits, false, \
+    "programmatic launches are assumed to begin with a grid-dependency wait") \
+  X(kUnusedNotes, true, \
+    "access or fill notes were followed by no operation of their thread and stream") \
+  X(kOrphanHostAccesses, true, "accesses inside host functions that were not seen") \
+  X(kLateNames, false, "names for memory that is not allocated were taken as host memory") \
+  X(kUnknownTexts, false, "names were used before they were defined") \
+  X(kFoldedThreads, true, "host threads share one lane, as more were alive than can be told apart")
+// clang-format on
 
 enum class Count : uint8_t {
 #define SS_COUNT_ENUM(name, spoils, text) name,
   SS_IMPORT_COUNTS(SS_COUNT_ENUM)
 #undef SS_COUNT_ENUM
-  kCountEnd
+      kCountEnd
 };
 
 class Counts {
  public:
   void Add(Count count, uint64_t n = 1) { values_[static_cast<size_t>(count)] += n; }
   uint64_t Get(Count count) const { return values_[static_cast<size_t>(count)]; }
-  // Appends "N text" for whatever is not zero and clears `complete` where that is what it means.
+  // Appends "text: N" for whatever is not zero and clears `complete` where that is what it means.
   void Report(Coverage& coverage) const;
 
  private:

@@ -1,7 +1,7 @@
 // What was seen and what was not, as the report states it.
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "src/import/state.h"
 
@@ -23,16 +23,18 @@ Coverage Importer::State::MakeCoverage() const {
   for (const auto& [name, count] : by_name) coverage.unmodelled.push_back({name, count});
   std::stable_sort(coverage.unmodelled.begin(), coverage.unmodelled.end(),
                    [](const auto& a, const auto& b) { return a.count > b.count; });
-  coverage.complete = dropped_ == 0 && !process_.late && unmodelled_.empty() &&
-                      launches_ == launches_resolved_;
+  coverage.complete =
+      dropped_ == 0 && !process_.late && unmodelled_.empty() && launches_ == launches_resolved_;
   counts_.Report(coverage);
   if (held_.ambiguous() != 0) {
-    coverage.notes.push_back(fmt::format(
-        "{} operations overlapped another thread's call on the same stream or event: their order is ambiguous",
-        held_.ambiguous()));
+    coverage.notes.push_back(
+        fmt::format("operations of ambiguous order, because calls of two threads on one stream or "
+                    "event overlapped: {}",
+                    held_.ambiguous()));
   }
   for (uint64_t child : process_.forked) {
-    coverage.notes.push_back(fmt::format("the program forked: process {} is not part of this trace", child));
+    coverage.notes.push_back(
+        fmt::format("the program forked: process {} is not part of this trace", child));
   }
   return coverage;
 }

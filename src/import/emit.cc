@@ -40,8 +40,12 @@ void Importer::State::CheckOverlap(Op& op, Touch touch) {
 }
 
 Touch Importer::State::Looks(const StreamLife& stream) const {
-  return {.thread = now_.thread, .before = now_.before, .after = now_.after, .stream = stream.id,
-          .type = stream.type, .context = stream.context.id};
+  return {.thread = now_.thread,
+          .before = now_.before,
+          .after = now_.after,
+          .stream = stream.id,
+          .type = stream.type,
+          .context = stream.context.id};
 }
 
 Touch Importer::State::Queues(const StreamLife& stream) const {

@@ -1,5 +1,6 @@
-// The window in which operations wait, in their final order, until everything that overlaps them has been
-// seen. Reuses its memory: nothing is allocated once it has grown to the size that a program needs.
+// The window in which operations wait, in their final order, until everything that overlaps them
+// has been seen. Reuses its memory: nothing is allocated once it has grown to the size that a
+// program needs.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ class HoldQueue {
   // Position of an operation: counts up, is never reused.
   using Ticket = uint64_t;
 
-  // A new last operation; it may leave when `release_at` is reached. The reference holds until the next call.
+  // A new last operation; it may leave when `release_at` is reached. The reference holds until the
+  // next call.
   Op& Push(uint64_t release_at);
   void AddAccess(const Access& access);  // to the last operation
   void ClearAccesses();                  // of the last operation
@@ -28,8 +30,8 @@ class HoldQueue {
   // It need not wait any more.
   void Unhold(Ticket ticket);
 
-  // Lets out the operations at the front that wait for nothing beyond `seq`. Strictly in order: one that
-  // still waits keeps back those behind it.
+  // Lets out the operations at the front that wait for nothing beyond `seq`. Strictly in order: one
+  // that still waits keeps back those behind it.
   void Release(uint64_t seq, ImportSink& sink);
   void ReleaseFirst(ImportSink& sink);
   size_t size() const { return entries_.size() - head_; }

@@ -26,12 +26,13 @@ constexpr bool IsOfThread() {
   if constexpr (std::is_same_v<Body, trace::Unknown>) {
     return false;
   } else {
-    return IsCall<Body>() || Body::kId >= trace::NoteBuffer::kId || Body::kId == trace::ThreadEnd::kId;
+    return IsCall<Body>() || Body::kId >= trace::NoteBuffer::kId ||
+           Body::kId == trace::ThreadEnd::kId;
   }
 }
 
-// What these calls make exists when they return: before that, the handle or address may still be freed by
-// another thread. Other calls take effect when they are made.
+// What these calls make exists when they return: before that, the handle or address may still be
+// freed by another thread. Other calls take effect when they are made.
 bool ExistsAtReturn(const trace::Body& body) {
   if (auto* alloc = std::get_if<trace::Alloc>(&body)) return alloc->result == 0;
   if (auto* alloc = std::get_if<trace::AllocAsync>(&body)) return alloc->result == 0;
@@ -118,6 +119,7 @@ void Importer::State::RunPending(uint64_t seq) {
 
 void Importer::State::EndSync(const OpenSync& sync) {
   if (!sync.split) return;
+  const Now caller = now_;
   now_.thread = sync.thread;
   now_.before = now_.after = sync.after;
   now_.unordered = false;
@@ -126,10 +128,12 @@ void Importer::State::EndSync(const OpenSync& sync) {
   op.stream = sync.op.stream;
   op.object = sync.op.object;
   op.value = sync.op.id;
+  now_ = caller;
 }
 
-// An operation comes between a synchronisation's call and its return: the host thread must not be seen to
-// know before the return what it waits for. One that nothing comes between stays a single operation.
+// An operation comes between a synchronisation's call and its return: the host thread must not be
+// seen to know before the return what it waits for. One that nothing comes between stays a single
+// operation.
 void Importer::State::SplitSyncs() {
   for (OpenSync& sync : syncs_) {
     if (sync.split || sync.thread == now_.thread) continue;

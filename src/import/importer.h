@@ -1,13 +1,13 @@
 // From trace records of one process to the neutral operations of src/program/op.h, one by one: the
 // program is never held in memory. Records come in order of seq_before (src/trace/merge.h).
 //
-// What is decided here is who is who: handles become lives (a destroyed handle that comes back is another
-// stream), addresses become tenancies, launch arguments become accesses as far as something says what the
-// kernel does with them. What may happen before what is not decided here.
+// What is decided here is who is who: handles become lives (a destroyed handle that comes back is
+// another stream), addresses become tenancies, launch arguments become accesses as far as something
+// says what the kernel does with them. What may happen before what is not decided here.
 //
-// An operation comes out a little later than its record goes in: it waits until every call that overlapped
-// it has been seen, so that order which the record numbers do not determine is flagged (kAmbiguousOrder)
-// and not guessed. Nothing is dropped without being counted in coverage().
+// An operation comes out a little later than its record goes in: it waits until every call that
+// overlapped it has been seen, so that order which the record numbers do not determine is flagged
+// (kAmbiguousOrder) and not guessed. Nothing is dropped without being counted in coverage().
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,16 @@ namespace ss {
 
 struct ImportSink {
   virtual ~ImportSink() = default;
-  // `op.access_begin` is 0: the accesses that travel with the op are all of `accesses`, which is valid
-  // during the call only.
+  // `op.access_begin` is 0: the accesses that travel with the op are all of `accesses`, which is
+  // valid during the call only.
   virtual void OnOp(const Op& op, std::span<const Access> accesses) = 0;
 };
 
 struct ImportOptions {
-  uint32_t rank = 0;  // goes into bits 48-62 of every address, into kHostBegin, kStreamCreate and kAlloc
-  // Operations that may wait for overlapping calls. Beyond it the oldest comes out unjudged, and is counted.
+  uint32_t rank =
+      0;  // goes into bits 48-62 of every address, into kHostBegin, kStreamCreate and kAlloc
+  // Operations that may wait for overlapping calls. Beyond it the oldest comes out unjudged, and is
+  // counted.
   size_t max_held = size_t{1} << 16;
 };
 
@@ -48,8 +50,8 @@ class Importer {
   Importer& operator=(const Importer&) = delete;
 
   void Feed(const trace::Record& record, ImportSink& sink);
-  // No record with seq_before < `seq` will come any more: lets waiting operations out. For a program that
-  // goes on running and calls nothing.
+  // No record with seq_before < `seq` will come any more: lets waiting operations out. For a
+  // program that goes on running and calls nothing.
   void Advance(uint64_t seq, ImportSink& sink);
   // The end of the trace: everything that waits comes out.
   void Finish(ImportSink& sink);
@@ -60,7 +62,8 @@ class Importer {
   const ProcessInfo& process() const;
   const StackTable& stacks() const;
   const std::vector<Image>& images() const;  // mapped executables, in order of their records
-  // Calls per hooked function, from the trace's own counters; empty where it has none (killed process).
+  // Calls per hooked function, from the trace's own counters; empty where it has none (killed
+  // process).
   std::vector<std::pair<std::string, uint64_t>> call_counts() const;
 
   // The last name that the stream or thread had; "" for an id that was never given out.

@@ -4,36 +4,27 @@
 
 namespace ss {
 
-Block* MemoryMap::At(const Layer& layer, uint64_t begin) {
-  auto it = layer.find(begin);
-  return it == layer.end() ? nullptr : it->second;
-}
-
-Block* MemoryMap::Containing(const Layer& layer, uint64_t address) {
-  auto it = layer.upper_bound(address);
-  if (it == layer.begin()) return nullptr;
-  Block* block = std::prev(it)->second;
-  return address < block->end ? block : nullptr;
+Block* MemoryMap::At(const RangeIndex& layer, uint64_t begin) {
+  const RangeIndex::Entry* entry = layer.AtOrBefore(begin);
+  return entry != nullptr && entry->begin == begin ? entry->block : nullptr;
 }
 
 MemoryMap::Found MemoryMap::FindSlowly(uint64_t address, CacheLine& line) {
-  Block* block = Containing(pool_, address);
-  uint64_t begin = 0, end = 0;
-  if (block != nullptr) {
-    begin = block->begin;
-    end = block->end;
-  } else if ((block = Containing(driver_, address)) == nullptr) {
-    return {};
-  } else {  // a segment: its bytes between two pool blocks
-    auto next = pool_.upper_bound(address);
-    end = next == pool_.end() ? block->end : std::min(block->end, next->first);
-    begin = next == pool_.begin() ? block->begin : std::max(block->begin, std::prev(next)->second->end);
+  const RangeIndex::Entry* before = pool_.AtOrBefore(address);
+  if (before != nullptr && address < before->end) {
+    line = {before->begin, before->end, before->block, before->block->stamp};
+    return {line.block, line.end};
   }
-  line = {begin, end, block, block->stamp};
-  return {block, end};
+  const RangeIndex::Entry* segment = driver_.AtOrBefore(address);
+  if (segment == nullptr || address >= segment->end) return {};
+  line = {segment->begin, segment->end, segment->block, segment->block->stamp};
+  if (before != nullptr) line.begin = std::max(line.begin, before->end);  // between two pool blocks
+  const RangeIndex::Entry* next = pool_.Behind(address);
+  if (next != nullptr) line.end = std::min(line.end, next->begin);
+  return {line.block, line.end};
 }
 
-Block* MemoryMap::Add(Layer& layer, uint64_t begin, uint64_t end) {
+Block* MemoryMap::Add(RangeIndex& layer, uint64_t begin, uint64_t end) {
   if (spare_.empty()) {
     blocks_.emplace_back();
     spare_.push_back(&blocks_.back());
@@ -41,7 +32,7 @@ Block* MemoryMap::Add(Layer& layer, uint64_t begin, uint64_t end) {
   Block* block = spare_.back();
   spare_.pop_back();
   *block = Block{.begin = begin, .end = end, .stamp = ++stamps_};
-  layer.emplace(begin, block);
+  layer.Insert({begin, end, block});
   lowest_ = std::min(lowest_, begin);
   highest_ = std::max(highest_, end);
   return block;
@@ -56,7 +47,7 @@ Block* MemoryMap::AddPool(uint64_t begin, uint64_t end) {
 
 void MemoryMap::Remove(Block* block) {
   if (block->in_pool_layer) Restamp(block->begin, block->end);
-  (block->in_pool_layer ? pool_ : driver_).erase(block->begin);
+  (block->in_pool_layer ? pool_ : driver_).Erase(block->begin);
   block->stamp = ++stamps_;
   spare_.push_back(block);
 }
@@ -64,31 +55,17 @@ void MemoryMap::Remove(Block* block) {
 // Cached gaps of the segments below [begin, end) are wrong now.
 void MemoryMap::Restamp(uint64_t begin, uint64_t end) {
   scratch_.clear();
-  Overlapping(driver_, begin, end, scratch_);
+  driver_.Overlapping(begin, end, scratch_);
   for (Block* segment : scratch_) {
     segment->stamp = ++stamps_;
     segment->carved = true;
   }
 }
 
-void MemoryMap::Overlapping(const Layer& layer, uint64_t begin, uint64_t end, std::vector<Block*>& out) {
-  auto it = layer.upper_bound(begin);
-  if (it != layer.begin() && std::prev(it)->second->end > begin) --it;
-  for (; it != layer.end() && it->first < end; ++it) out.push_back(it->second);
-}
-
-void MemoryMap::OverlappingDriver(uint64_t begin, uint64_t end, std::vector<Block*>& out) const {
-  Overlapping(driver_, begin, end, out);
-}
-
-void MemoryMap::OverlappingPool(uint64_t begin, uint64_t end, std::vector<Block*>& out) const {
-  Overlapping(pool_, begin, end, out);
-}
-
 void MemoryMap::OfContext(uint64_t context, std::vector<Block*>& out) const {
-  for (const auto& [begin, block] : driver_) {
-    if (block->context == context) out.push_back(block);
-  }
+  driver_.ForEach([&](const RangeIndex::Entry& entry) {
+    if (entry.block->context == context) out.push_back(entry.block);
+  });
 }
 
 }  // namespace ss

@@ -33,7 +33,9 @@ StreamLife& Streams::Create(uint64_t handle, const ContextLife& context, uint32_
   return life;
 }
 
-bool Streams::Remove(uint64_t handle) { return lives_.erase(KeyOf(handle, 0, 0)) != 0; }
+void Streams::Remove(uint64_t handle, uint64_t context, uint32_t thread) {
+  lives_.erase(KeyOf(handle, context, thread));
+}
 
 template <typename Match>
 std::vector<StreamId> Streams::RemoveIf(Match match) {
@@ -51,7 +53,8 @@ std::vector<StreamId> Streams::RemoveIf(Match match) {
 }
 
 std::vector<StreamId> Streams::RemoveContext(uint64_t context) {
-  return RemoveIf([&](const Key&, const StreamLife& life) { return life.context.handle == context; });
+  return RemoveIf(
+      [&](const Key&, const StreamLife& life) { return life.context.handle == context; });
 }
 
 std::vector<StreamId> Streams::RemoveThread(uint32_t thread) {

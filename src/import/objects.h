@@ -1,8 +1,8 @@
 // Lives of contexts, streams and events: which raw handle means which one at this moment.
 //
-// Real stream and event handles are unique in a process while they live, so that the handle alone is the
-// key; the context that a record states is the current one and need not be the stream's. The special handles
-// are one stream a context (0x1) or one a context and thread (0x2).
+// Real stream and event handles are unique in a process while they live, so that the handle alone
+// is the key; the context that a record states is the current one and need not be the stream's. The
+// special handles are one stream a context (0x1) or one a context and thread (0x2).
 #pragma once
 
 #include <cstdint>
@@ -54,8 +54,9 @@ class Streams {
   StreamLife* Find(uint64_t handle, uint64_t context, uint32_t thread);
   // Replaces what the handle meant before.
   StreamLife& Create(uint64_t handle, const ContextLife& context, uint32_t thread, StreamType type);
-  bool Remove(uint64_t handle);
-  // Removes all streams of a context or all per-thread streams of a thread, and gives their ids, ascending.
+  void Remove(uint64_t handle, uint64_t context, uint32_t thread);
+  // Removes all streams of a context or all per-thread streams of a thread, and gives their ids,
+  // ascending.
   std::vector<StreamId> RemoveContext(uint64_t context);
   std::vector<StreamId> RemoveThread(uint32_t thread);
   StreamId last() const { return made_; }
@@ -68,7 +69,9 @@ class Streams {
   };
   struct Hash {
     size_t operator()(const Key& key) const {
-      return (key.handle ^ (key.context + key.thread) * 0x9E3779B97F4A7C15u) * 0xff51afd7ed558ccdu >> 16;
+      return (key.handle ^ (key.context + key.thread) * 0x9E3779B97F4A7C15u) *
+                 0xff51afd7ed558ccdu >>
+             16;
     }
   };
   static Key KeyOf(uint64_t handle, uint64_t context, uint32_t thread);

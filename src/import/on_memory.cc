@@ -9,21 +9,21 @@ namespace {
 
 MemoryKind KindOfAlloc(uint64_t kind) {  // Alloc::kind
   switch (kind) {
-    case 1: return MemoryKind::kDevice;
+    case 1:
+      return MemoryKind::kDevice;
     case 2:
-    case 3: return MemoryKind::kPinned;
-    case 4: return MemoryKind::kManaged;
-    default: return MemoryKind::kUnknown;
+    case 3:
+      return MemoryKind::kPinned;
+    case 4:
+      return MemoryKind::kManaged;
+    default:
+      return MemoryKind::kUnknown;
   }
 }
 
 bool IsHostSide(MemoryKind kind) {
-  return kind == MemoryKind::kPinned || kind == MemoryKind::kManaged || kind == MemoryKind::kPageable;
-}
-
-// Memory that the program has named and nobody allocated, as far as was seen.
-bool IsNamedOnly(const Block& block) {
-  return block.kind == MemoryKind::kPageable || block.kind == MemoryKind::kUnknown;
+  return kind == MemoryKind::kPinned || kind == MemoryKind::kManaged ||
+         kind == MemoryKind::kPageable;
 }
 
 }  // namespace
@@ -46,7 +46,8 @@ Op& Importer::State::BeginTenancy(Block& block, OpKind kind, const ContextLife& 
   return op;
 }
 
-Op& Importer::State::EndTenancy(Block& block, OpKind kind, uint64_t stack, const StreamLife* stream) {
+Op& Importer::State::EndTenancy(Block& block, OpKind kind, uint64_t stack,
+                                const StreamLife* stream) {
   Op& op = Emit(kind, stack);
   if (stream != nullptr) op.stream = stream->id;
   op.object = block.buffer;
@@ -61,8 +62,8 @@ Op& Importer::State::EndTenancy(Block& block, OpKind kind, uint64_t stack, const
   return op;
 }
 
-// With the pool blocks inside it, which nobody freed. A segment that had any is not judged itself: its
-// bytes were the pool's, and judged there.
+// With the pool blocks inside it, which nobody freed. A segment that had any is not judged itself:
+// its bytes were the pool's, and judged there.
 void Importer::State::EndDriverBlock(Block& block, OpKind kind, uint64_t stack,
                                      const StreamLife* stream) {
   std::vector<Block*> inside;
@@ -75,20 +76,20 @@ void Importer::State::EndDriverBlock(Block& block, OpKind kind, uint64_t stack,
 
 void Importer::State::EndMissed(const std::vector<Block*>& blocks) {
   for (Block* block : blocks) {
-    if (!IsNamedOnly(*block)) counts_.Add(Count::kMissedFrees);
+    if (!block->named_only) counts_.Add(Count::kMissedFrees);
     EndTenancy(*block, OpKind::kFree, 0).flags |= kImplicitEnd;
   }
 }
 
-// Ends whatever is still taken to live where the driver gives out memory now. Returns the name that host
-// memory had which is registered now.
+// Ends whatever is still taken to live where the driver gives out memory now. Returns the name that
+// host memory had which is registered now.
 StringId Importer::State::MakeRoom(Range range) {
   blocks_.clear();
   memory_.OverlappingPool(range.begin, range.end, blocks_);
   memory_.OverlappingDriver(range.begin, range.end, blocks_);
   StringId name = 0;
   for (Block* block : blocks_) {
-    if (IsNamedOnly(*block) && block->begin == range.begin) name = block->name;
+    if (block->named_only && block->begin == range.begin) name = block->name;
   }
   EndMissed(blocks_);
   return name;
@@ -130,7 +131,7 @@ void Importer::State::On(const trace::AllocAsync& record) {
 void Importer::State::On(const trace::Free& record) {
   if (Failed(record.result) || record.address == 0) return;
   Block* block = memory_.DriverBlock(record.address);
-  if (block == nullptr || IsNamedOnly(*block)) return counts_.Add(Count::kUnknownFrees);
+  if (block == nullptr || block->named_only) return counts_.Add(Count::kUnknownFrees);
   blocks_.clear();
   memory_.OverlappingPool(block->begin, block->end, blocks_);
   counts_.Add(Count::kSegmentFrees, blocks_.size());
@@ -140,7 +141,7 @@ void Importer::State::On(const trace::Free& record) {
 void Importer::State::On(const trace::FreeAsync& record) {
   if (Failed(record.result) || record.address == 0) return;
   Block* block = memory_.DriverBlock(record.address);
-  if (block == nullptr || IsNamedOnly(*block)) return counts_.Add(Count::kUnknownFrees);
+  if (block == nullptr || block->named_only) return counts_.Add(Count::kUnknownFrees);
   const StreamLife& stream = StreamOf(record.stream, record.context);
   blocks_.clear();
   memory_.OverlappingPool(block->begin, block->end, blocks_);
@@ -161,7 +162,8 @@ void Importer::State::On(const trace::NotePoolAlloc& record) {
   const MemoryMap::Found segment = memory_.Find(range.begin);
   Block& block = *memory_.AddPool(range.begin, range.end);
   block.kind = block.accessed = MemoryKind::kCaching;
-  if (segment.block != nullptr && IsHostSide(segment.block->kind)) block.accessed = segment.block->kind;
+  if (segment.block != nullptr && IsHostSide(segment.block->kind))
+    block.accessed = segment.block->kind;
   block.owner = stream.id;
   block.pool = 1 + pools_.Get(record.pool);
   BeginTenancy(block, OpKind::kAlloc, stream.context, record.stack);
@@ -194,7 +196,7 @@ void Importer::State::On(const trace::NoteBuffer& record) {
   const Range range = MakeRange(record.address, record.bytes);
   if (name == 0 || range.begin == range.end) return;
   Block* block = memory_.Find(range.begin).block;
-  if (block != nullptr && IsNamedOnly(*block) && block->name != name &&
+  if (block != nullptr && block->named_only && block->name != name &&
       (block->begin != range.begin || block->end != range.end)) {
     EndMissed({block});  // host memory, used for something else by now
     block = nullptr;
@@ -218,8 +220,8 @@ void Importer::State::NameBlock(Block& block, Range range, StringId name) {
             Evidence::kExact);
 }
 
-// Memory that no call gave out: host memory from malloc or a variable, mostly. It becomes a tenant, as far
-// as it is free, so that reports on copies from it have a name for it.
+// Memory that no call gave out: host memory from malloc or a variable, mostly. It becomes a tenant,
+// as far as it is free, so that reports on copies from it have a name for it.
 void Importer::State::NameUnknown(Range range, StringId name) {
   counts_.Add(Count::kLateNames);
   blocks_.clear();
@@ -229,6 +231,7 @@ void Importer::State::NameUnknown(Range range, StringId name) {
   Block& block = *memory_.AddDriver(range.begin, range.end);
   block.kind = block.accessed = UnknownKind(range.begin);
   block.name = name;
+  block.named_only = true;
   BeginTenancy(block, OpKind::kAlloc, ContextLife{}, 0);
 }
 

@@ -21,7 +21,8 @@ void Importer::State::On(const trace::NoteAccess& record) {
 }
 
 void Importer::State::On(const trace::NoteFill& record) {
-  now_.life->notes.push_back({ResolvedHandle(record.stream), record.address, record.bytes, kWrite, true});
+  now_.life->notes.push_back(
+      {ResolvedHandle(record.stream), record.address, record.bytes, kWrite, true});
 }
 
 // Inside a host function it is that operation's access; its own thread is the driver's.

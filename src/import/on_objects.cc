@@ -38,12 +38,11 @@ void Importer::State::EmitStream(const StreamLife& stream, uint64_t stack) {
   Op& op = EmitOn(OpKind::kStreamCreate, stream, stack);
   op.name = stream.name;
   op.aux = static_cast<uint32_t>(stream.type);
-  op.value = stream.context.device | uint64_t{stream.context.id} << 16 | uint64_t{options_.rank} << 32;
+  op.value =
+      stream.context.device | uint64_t{stream.context.id} << 16 | uint64_t{options_.rank} << 32;
 }
 
-void Importer::State::EmitDestroy(StreamId stream) {
-  Emit(OpKind::kStreamDestroy).stream = stream;
-}
+void Importer::State::EmitDestroy(StreamId stream) { Emit(OpKind::kStreamDestroy).stream = stream; }
 
 StreamLife& Importer::State::MakeStream(uint64_t handle, uint64_t context, StreamType type,
                                         uint64_t stack) {
@@ -75,7 +74,8 @@ EventId Importer::State::EventOf(uint64_t handle, uint64_t context) {
 
 // A handle that still has a life was destroyed unseen, or with something that was not modelled.
 void Importer::State::On(const trace::StreamCreate& record) {
-  if (StreamLife* old = streams_.Find(record.stream, record.context, now_.thread)) EmitDestroy(old->id);
+  if (StreamLife* old = streams_.Find(record.stream, record.context, now_.thread))
+    EmitDestroy(old->id);
   const bool non_blocking = (record.flags & kNonBlockingFlag) != 0;
   MakeStream(record.stream, record.context,
              non_blocking ? StreamType::kNonBlocking : StreamType::kBlocking, record.stack);
@@ -85,7 +85,7 @@ void Importer::State::On(const trace::StreamDestroy& record) {
   StreamLife* stream = streams_.Find(record.stream, record.context, now_.thread);
   if (stream == nullptr) return counts_.Add(Count::kUnknownDestroys);
   EmitDestroy(stream->id);
-  streams_.Remove(record.stream);
+  streams_.Remove(record.stream, record.context, now_.thread);
 }
 
 void Importer::State::On(const trace::EventCreate& record) {
@@ -124,8 +124,8 @@ void Importer::State::On(const trace::StreamWaitEvent& record) {
   CheckOverlap(op, touch);
 }
 
-// A synchronisation takes its snapshot when it is called, and what is queued while it waits does not
-// matter: only a call that was under way at its beginning is ambiguous.
+// A synchronisation takes its snapshot when it is called, and what is queued while it waits does
+// not matter: only a call that was under way at its beginning is ambiguous.
 void Importer::State::On(const trace::StreamSync& record) {
   if (Failed(record.result)) return;
   const StreamLife& stream = StreamOf(record.stream, record.context);
@@ -141,7 +141,8 @@ void Importer::State::On(const trace::EventSync& record) {
   const EventId event = EventOf(record.event, 0);
   Op& op = Emit(OpKind::kEventSync, record.stack);
   op.object = event;
-  CheckOverlap(op, {.thread = now_.thread, .before = now_.before, .after = now_.before, .event = event});
+  CheckOverlap(
+      op, {.thread = now_.thread, .before = now_.before, .after = now_.before, .event = event});
   BeginSync(op);
 }
 
@@ -152,8 +153,11 @@ void Importer::State::On(const trace::ContextSync& record) {
   op.aux = context.device;
   op.value = options_.rank;
   op.object = context.id + 1;
-  CheckOverlap(op, {.thread = now_.thread, .before = now_.before, .after = now_.before,
-                    .context = context.id, .whole_context = true});
+  CheckOverlap(op, {.thread = now_.thread,
+                    .before = now_.before,
+                    .after = now_.before,
+                    .context = context.id,
+                    .whole_context = true});
   BeginSync(op);
 }
 
@@ -173,7 +177,8 @@ void Importer::State::On(const trace::EventQuery& record) {
   op.object = event;
   if (record.result == kNotReadyResult) op.flags |= kNotReady;
   if (record.in_allocator != 0) op.flags |= kAllocatorInternal;
-  CheckOverlap(op, {.thread = now_.thread, .before = now_.before, .after = now_.after, .event = event});
+  CheckOverlap(op,
+               {.thread = now_.thread, .before = now_.before, .after = now_.after, .event = event});
 }
 
 }  // namespace ss

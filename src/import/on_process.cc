@@ -11,9 +11,13 @@ namespace {
 constexpr uint32_t kMaxHosts = 0xFFFF;  // HostId
 
 // Calls that bring memory to life which the memory map then does not know.
-constexpr std::array<std::string_view, 7> kMapsMemory = {
-    "cuMemMap",         "cuMemImport", "cuIpcOpenMemHandle", "cuMulticast",
-    "cuGraphicsResource", "cuImportExternalMemory", "cuMemPoolImportPointer"};
+constexpr std::array<std::string_view, 7> kMapsMemory = {"cuMemMap",
+                                                         "cuMemImport",
+                                                         "cuIpcOpenMemHandle",
+                                                         "cuMulticast",
+                                                         "cuGraphicsResource",
+                                                         "cuImportExternalMemory",
+                                                         "cuMemPoolImportPointer"};
 
 bool MapsMemory(const std::string& name) {
   for (std::string_view prefix : kMapsMemory) {
@@ -46,8 +50,8 @@ void Importer::State::On(const trace::Process& record) {
   process_.driver_version = record.driver_version;
 }
 
-// "main" is the thread that the process began with, or the first one where the trace does not tell. The
-// operating system gives a thread its parent's name until it sets one: that says nothing.
+// "main" is the thread that the process began with, or the first one where the trace does not tell.
+// A thread has its parent's name until it sets one: that says nothing.
 void Importer::State::On(const trace::Thread& record) {
   const bool told = record.os_tid != 0 && process_.pid != 0;
   const bool is_main = told ? record.os_tid == process_.pid : threads_made_ == 0;
@@ -64,6 +68,11 @@ void Importer::State::On(const trace::Thread& record) {
 }
 
 void Importer::State::On(const trace::ThreadEnd&) {
+  for (size_t i = syncs_.size(); i-- > 0;) {  // only in a damaged trace
+    if (syncs_[i].thread != now_.thread) continue;
+    EndSync(syncs_[i]);
+    syncs_.erase(syncs_.begin() + static_cast<ptrdiff_t>(i));
+  }
   for (StreamId stream : streams_.RemoveThread(now_.thread)) EmitDestroy(stream);
   Emit(OpKind::kHostEnd);
   counts_.Add(Count::kUnusedNotes, now_.life->notes.size());
@@ -112,8 +121,8 @@ Importer::State::ThreadLife& Importer::State::ThreadOf(uint32_t thread, const st
   return life;
 }
 
-// Ids of ended threads are used again only when there is no other: a lane of its own keeps a thread's
-// operations apart from those of the dead.
+// Ids of ended threads are used again only when there is no other: a lane of its own keeps a thread
+// apart from the dead.
 HostId Importer::State::NewHost() {
   if (hosts_made_ < kMaxHosts) return static_cast<HostId>(hosts_made_++);
   if (ended_hosts_.empty()) {

@@ -6,20 +6,23 @@
 namespace ss {
 namespace {
 
-constexpr uint64_t kProgrammaticBit = 2;           // of Launch::kind
-constexpr size_t kMaxTokens = size_t{1} << 16;     // host functions whose accesses may still come
+constexpr uint64_t kProgrammaticBit = 2;        // of Launch::kind
+constexpr size_t kMaxTokens = size_t{1} << 16;  // host functions whose accesses may still come
 constexpr uint64_t kLowMemory = uint64_t{1} << 32;
-constexpr uint64_t kHostMappings = 0x5500'0000'0000;  // where Linux begins to place programs and mappings
+constexpr uint64_t kHostMappings =
+    0x5500'0000'0000;  // where Linux begins to place programs and mappings
 
 }  // namespace
 
-// A function handle that has been launched and is defined again belongs to another module that was loaded
-// at the place of the first: the old declarations go, those made since the last launch are already its own.
+// A function handle that has been launched and is defined again belongs to another module that was
+// loaded at the place of the first: the old declarations go, those made since the last launch are
+// already its own.
 void Importer::State::On(const trace::Function& record) {
   Function& function = functions_[record.function];
   const uint64_t launches = function.launches;
   if (function.name != 0) {
-    std::erase_if(function.declared, [&](const Declared& d) { return d.after_launches != launches; });
+    std::erase_if(function.declared,
+                  [&](const Declared& d) { return d.after_launches != launches; });
   }
   function.text_id = record.text_id;
   function.name = texts_.Get(record.text_id);
@@ -34,7 +37,8 @@ void Importer::State::On(const trace::Launch& record) {
   Op& op = EmitOn(OpKind::kKernel, stream, record.stack);
   op.name = function.name;
   if (record.kind & kProgrammaticBit) {
-    op.flags |= kPdl | kPdlWait;  // nobody has read the code: the kernel that orders more is assumed
+    op.flags |=
+        kPdl | kPdlWait;  // nobody has read the code: the kernel that orders more is assumed
     counts_.Add(Count::kAssumedPdlWaits);
   }
   bool resolved = ScanWords(function, record.words, op);
@@ -52,14 +56,14 @@ void Importer::State::On(const trace::Launch& record) {
   CheckOverlap(op, Queues(stream));
 }
 
-// Adds the declared accesses. True if every word that points into a live block has a known direction.
+// Adds the declared accesses. True if every word that points into a live block has a known
+// direction.
 bool Importer::State::ScanWords(const Function& function, const trace::WORDS& words, Op& op) {
   bool resolved = true;
   for (size_t i = 0; i + 1 < words.size(); i += 2) {
     const uint64_t address = words[i + 1];
-    const auto declared =
-        std::find_if(function.declared.begin(), function.declared.end(),
-                     [&](const Declared& d) { return d.offset == words[i]; });
+    const auto declared = std::find_if(function.declared.begin(), function.declared.end(),
+                                       [&](const Declared& d) { return d.offset == words[i]; });
     const bool known = declared != function.declared.end();
     const MemoryMap::Found found = memory_.Find(address);
     if (found.block == nullptr) {
@@ -112,8 +116,8 @@ MemoryKind Importer::State::UnknownKind(uint64_t address) const {
   return process_.late || maps_unseen_ || below_host ? MemoryKind::kUnknown : MemoryKind::kPageable;
 }
 
-// Addresses do not tell device from host memory: an address that nobody allocated is pageable host memory,
-// unless memory may have come alive unseen or the address lies where a program has none.
+// Addresses do not tell device from host memory: an address that nobody allocated is pageable host
+// memory, unless memory may have come alive unseen or the address lies where a program has none.
 MemoryKind Importer::State::KindAt(uint64_t address) {
   const MemoryMap::Found found = memory_.Find(address);
   return found.block != nullptr ? found.block->accessed : UnknownKind(address);
@@ -186,8 +190,8 @@ void Importer::State::On(const trace::Memset& record) {
   if (record.blocking != 0) BeginSync(op);
 }
 
-// Its accesses come when it runs, under its token (NoteHostAccess). Only so many tokens are remembered:
-// whether a host function has ended is not recorded.
+// Its accesses come when it runs, under its token (NoteHostAccess). Only so many tokens are
+// remembered: whether a host function has ended is not recorded.
 void Importer::State::On(const trace::HostFunction& record) {
   if (Failed(record.result)) return DropNotes(record.stream);
   const StreamLife& stream = StreamOf(record.stream, record.context);

@@ -5,8 +5,8 @@
 namespace ss {
 namespace {
 
-// The legacy default stream orders with every blocking stream of its context (rule 4), so that overlapping
-// calls on the two are as undecided as on one stream.
+// The legacy default stream orders with every blocking stream of its context (rule 4), so that
+// overlapping calls on the two are as undecided as on one stream.
 bool SameOrder(const Touch& a, const Touch& b) {
   if (a.context == b.context && (a.whole_context || b.whole_context)) return true;
   if (a.stream == 0 || b.stream == 0) return false;

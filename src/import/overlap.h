@@ -1,6 +1,7 @@
-// Finds calls of different threads that overlapped on one stream or event, so that the record numbers do
-// not tell which took effect first. Only pairs whose order matters count: two queries, or two waits on one
-// event, commute; a launch and a record, or a record and a wait on its event, do not.
+// Finds calls of different threads that overlapped on one stream or event, so that the record
+// numbers do not tell which took effect first. Only pairs whose order matters count: two queries,
+// or two waits on one event, commute; a launch and a record, or a record and a wait on its event,
+// do not.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,12 @@ class OverlapWatch {
  public:
   static constexpr HoldQueue::Ticket kNotQueued = ~HoldQueue::Ticket{0};
 
-  // Call in order of `before`. Flags the earlier operations that `touch` overlaps (where they still wait in
-  // `held`) and returns whether there are any. `ticket` is the operation of `touch`, kNotQueued if it comes later.
+  // Call in order of `before`. Flags the earlier operations that `touch` overlaps (where they still
+  // wait in `held`) and returns whether there are any. `ticket` is the operation of `touch`,
+  // kNotQueued if it comes later.
   bool Check(const Touch& touch, HoldQueue::Ticket ticket, HoldQueue& held);
-  // Whether a call given with kNotQueued has been overlapped since. Ask before the next Check beyond `after`.
+  // Whether a call given with kNotQueued has been overlapped since. Ask before the next Check
+  // beyond `after`.
   bool WasHit(uint32_t thread, uint64_t after) const;
 
  private:

@@ -54,7 +54,8 @@ class Importer::State {
   struct Declared {
     uint64_t offset = 0;
     uint8_t mode = 0;
-    uint64_t after_launches = 0;  // how many there had been: tells the notes of an unloaded namesake
+    uint64_t after_launches =
+        0;  // how many there had been: tells the notes of an unloaded namesake
   };
   struct Function {
     uint64_t text_id = 0;
@@ -105,7 +106,7 @@ class Importer::State {
   Touch Looks(const StreamLife& stream) const;
   void AddAccess(Range range, uint8_t mode, MemoryKind memory, Evidence direction, Evidence extent);
   Range MakeRange(uint64_t address, uint64_t bytes);
-  uint64_t Tag(uint64_t address) const { return address | uint64_t{options_.rank} << 48; }
+  uint64_t Tag(uint64_t address) const { return address + (uint64_t{options_.rank} << 48); }
   bool Failed(int64_t result);
   StringId TextOf(uint64_t text_id);
 
@@ -176,7 +177,8 @@ class Importer::State {
   void EndMissed(const std::vector<Block*>& blocks);
   Op& BeginTenancy(Block& block, OpKind kind, const ContextLife& context, uint64_t stack);
   Op& EndTenancy(Block& block, OpKind kind, uint64_t stack, const StreamLife* stream = nullptr);
-  void EndDriverBlock(Block& block, OpKind kind, uint64_t stack, const StreamLife* stream = nullptr);
+  void EndDriverBlock(Block& block, OpKind kind, uint64_t stack,
+                      const StreamLife* stream = nullptr);
   void AddBlockRange(const Block& block);
   void NameBlock(Block& block, Range range, StringId name);
   void NameUnknown(Range range, StringId name);
@@ -198,7 +200,8 @@ class Importer::State {
   OpId last_op_ = 0;
   HoldQueue held_;
   OverlapWatch overlaps_;
-  std::vector<trace::Record> deferred_;  // calls that take effect when they return; about one a thread
+  std::vector<trace::Record>
+      deferred_;  // calls that take effect when they return; about one a thread
   std::vector<OpenSync> syncs_;
   bool exiting_ = false;
 

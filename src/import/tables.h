@@ -1,4 +1,5 @@
-// What a trace defines once and refers to by number: strings, call stacks, mapped images, the process.
+// What a trace defines once and refers to by number: strings, call stacks, mapped images, the
+// process.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct ProcessInfo {
   int64_t rank = -1;  // -1 = not stated
   bool late = false;
   uint64_t driver_version = 0;
-  bool ended = false;  // an orderly end was recorded
+  bool ended = false;            // an orderly end was recorded
   std::vector<uint64_t> forked;  // children's process ids
 };
 
@@ -54,7 +55,8 @@ class StackTable {
   std::unordered_map<StackId, Range> ranges_;
 };
 
-// Trace-local text ids -> interned strings. Not an array: the ids of a damaged trace may be anything.
+// Trace-local text ids -> interned strings. Not an array: the ids of a damaged trace may be
+// anything.
 class TextTable {
  public:
   explicit TextTable(StringTable& strings) : strings_(strings) {}

@@ -74,12 +74,10 @@ class Feeder : public ImportSink {
     return found[0];
   }
   std::string NameOf(const Op& op) const { return strings.Get(op.name); }
-  // Whether coverage has "N text...".
-  bool HasNote(const std::string& start) const {
-    for (const std::string& note : importer.coverage().notes) {
-      if (note.starts_with(start)) return true;
-    }
-    return false;
+  // Whether coverage has a note that begins so; with a number, "text...: N".
+  bool HasNote(const std::string& text) const { return FindNote(text, ""); }
+  bool HasNote(uint64_t n, const std::string& text) const {
+    return FindNote(text, ": " + std::to_string(n));
   }
   uint64_t seq() const { return seq_; }
 
@@ -88,6 +86,13 @@ class Feeder : public ImportSink {
   std::vector<Seen> seen;
 
  private:
+  bool FindNote(const std::string& start, const std::string& end) const {
+    const std::vector<std::string> notes = importer.coverage().notes;
+    return std::any_of(notes.begin(), notes.end(), [&](const std::string& note) {
+      return note.starts_with(start) && note.ends_with(end);
+    });
+  }
+
   uint64_t seq_ = 0;
 };
 

@@ -40,7 +40,7 @@ TEST(Coverage, DroppedLateAndUnknownSpoilIt) {
   EXPECT_FALSE(dropped.importer.coverage().complete);
   EXPECT_TRUE(late.importer.coverage().late);
   EXPECT_FALSE(late.importer.coverage().complete);
-  EXPECT_TRUE(unknown.HasNote("1 records of kinds"));
+  EXPECT_TRUE(unknown.HasNote(1, "records of kinds"));
   EXPECT_FALSE(unknown.importer.coverage().complete);
 }
 

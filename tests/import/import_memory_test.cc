@@ -16,17 +16,26 @@ class Memory : public ::testing::Test {
  protected:
   Memory() { feed.Context(kContext, 2).Streams(); }
   void Alloc(uint64_t address, uint64_t bytes, uint64_t kind = 1) {
-    feed.Call(0, trace::Alloc{.address = address, .bytes = bytes, .kind = kind, .context = kContext, .stack = 3});
+    feed.Call(
+        0, trace::Alloc{
+               .address = address, .bytes = bytes, .kind = kind, .context = kContext, .stack = 3});
   }
   void Free(uint64_t address) { feed.Call(0, trace::Free{.address = address, .kind = 1}); }
   void PoolAlloc(uint64_t address, uint64_t bytes, uint64_t stream = kStreamA) {
-    feed.Note(0, NotePoolAlloc{.pool = kPool, .address = address, .bytes = bytes, .stream = stream, .context = kContext});
+    feed.Note(0, NotePoolAlloc{.pool = kPool,
+                               .address = address,
+                               .bytes = bytes,
+                               .stream = stream,
+                               .context = kContext});
   }
   void PoolFree(uint64_t address) { feed.Note(0, NotePoolFree{.pool = kPool, .address = address}); }
   // Kind and end of the block that a kernel argument at `address` reaches; kUnknown = no block.
   Access Probe(uint64_t address) {
     feed.Note(0, NoteKernelAccess{kKernel, 0, kRead});
-    feed.Call(0, trace::Launch{.function = kKernel, .stream = kStreamA, .context = kContext, .words = {0, address}});
+    feed.Call(
+        0,
+        trace::Launch{
+            .function = kKernel, .stream = kStreamA, .context = kContext, .words = {0, address}});
     feed.End();
     const Seen kernel = feed.Of(OpKind::kKernel).back();
     return kernel.accesses.empty() ? Access{} : kernel.accesses[0];
@@ -37,7 +46,10 @@ class Memory : public ::testing::Test {
 TEST_F(Memory, AllocSaysWhatItIs) {
   Alloc(kBase, 0x100);
   Alloc(kBase + 0x1000, 0x100, 4);
-  feed.Call(0, trace::Alloc{.address = kBase + 0x2000, .bytes = 8, .kind = 3, .context = kContext, .is_private = 1});
+  feed.Call(
+      0,
+      trace::Alloc{
+          .address = kBase + 0x2000, .bytes = 8, .kind = 3, .context = kContext, .is_private = 1});
   feed.End();
   const auto allocs = feed.Of(OpKind::kAlloc);
   ASSERT_EQ(allocs.size(), 3u);
@@ -65,7 +77,7 @@ TEST_F(Memory, AddressThatComesBackIsAnotherBuffer) {
   EXPECT_EQ(frees[0].op.object, 1u);
   EXPECT_EQ(frees[1].op.object, 2u);
   EXPECT_EQ(frees[1].accesses[0].end, kBase + 0x200);
-  EXPECT_TRUE(feed.HasNote("1 frees of memory whose allocation was not seen"));
+  EXPECT_TRUE(feed.HasNote(1, "frees of memory whose allocation was not seen"));
 }
 
 TEST_F(Memory, FreeOfNothingIsNothing) {
@@ -90,7 +102,7 @@ TEST_F(Memory, AllocationOverLiveMemoryEndsItUnjudged) {
   feed.End();
   EXPECT_EQ(feed.The(OpKind::kFree).op.object, 1u);
   EXPECT_EQ(feed.The(OpKind::kFree).op.flags, kImplicitEnd);
-  EXPECT_TRUE(feed.HasNote("1 allocations over memory whose free was not seen"));
+  EXPECT_TRUE(feed.HasNote(1, "allocations over memory whose free was not seen"));
 }
 
 TEST_F(Memory, PoolBlockIsTheTenantOfItsBytes) {
@@ -144,8 +156,8 @@ TEST_F(Memory, SegmentFreedUnderItsBlocksEndsThem) {
   const auto frees = feed.Of(OpKind::kFree);
   ASSERT_EQ(frees.size(), 2u);
   EXPECT_EQ(frees[0].op.object, 2u);
-  EXPECT_TRUE(feed.HasNote("1 pool blocks were still allocated"));
-  EXPECT_TRUE(feed.HasNote("1 frees of memory"));
+  EXPECT_TRUE(feed.HasNote(1, "pool blocks were still allocated"));
+  EXPECT_TRUE(feed.HasNote(1, "frees of memory"));
 }
 
 TEST_F(Memory, ForgottenPoolFreeIsCountedAndUnjudged) {
@@ -157,14 +169,14 @@ TEST_F(Memory, ForgottenPoolFreeIsCountedAndUnjudged) {
   ASSERT_EQ(frees.size(), 2u);
   EXPECT_EQ(frees[0].op.flags, kImplicitEnd);
   EXPECT_EQ(frees[1].op.flags, 0);
-  EXPECT_TRUE(feed.HasNote("1 allocations over memory"));
+  EXPECT_TRUE(feed.HasNote(1, "allocations over memory"));
 }
 
 TEST_F(Memory, PoolFreeByAnotherPoolIsUnknown) {
   PoolAlloc(kBase, 0x1000);
   feed.Note(0, NotePoolFree{.pool = 0xBAD, .address = kBase}).End();
   EXPECT_TRUE(feed.Of(OpKind::kFree).empty());
-  EXPECT_TRUE(feed.HasNote("1 frees of memory"));
+  EXPECT_TRUE(feed.HasNote(1, "frees of memory"));
 }
 
 TEST_F(Memory, EmptyPoolBlockIsFoundByItsFree) {
@@ -177,17 +189,23 @@ TEST_F(Memory, EmptyPoolBlockIsFoundByItsFree) {
 
 TEST_F(Memory, RecordUseNamesBlockAndStream) {
   PoolAlloc(kBase, 0x1000);
-  feed.Note(0, NotePoolRecordUse{.pool = kPool, .address = kBase + 8, .stream = kStreamB, .context = kContext});
-  feed.Note(0, NotePoolRecordUse{.pool = kPool, .address = 0x100, .stream = kStreamB, .context = kContext});
+  feed.Note(0, NotePoolRecordUse{
+                   .pool = kPool, .address = kBase + 8, .stream = kStreamB, .context = kContext});
+  feed.Note(0, NotePoolRecordUse{
+                   .pool = kPool, .address = 0x100, .stream = kStreamB, .context = kContext});
   feed.End();
   EXPECT_EQ(feed.The(OpKind::kRecordStream).op.object, 1u);
   EXPECT_EQ(feed.The(OpKind::kRecordStream).op.stream, 2u);
-  EXPECT_TRUE(feed.HasNote("1 pool_record_use notes"));
+  EXPECT_TRUE(feed.HasNote(1, "pool_record_use notes"));
 }
 
 TEST_F(Memory, AsyncAllocationAndFreeAreInStreamOrder) {
   feed.Call(0, AllocAsync{.address = kBase, .bytes = 64, .stream = kStreamA, .context = kContext});
-  feed.Call(0, AllocAsync{.address = kBase + 64, .bytes = 64, .pool = 0x77, .stream = kStreamA, .context = kContext});
+  feed.Call(0, AllocAsync{.address = kBase + 64,
+                          .bytes = 64,
+                          .pool = 0x77,
+                          .stream = kStreamA,
+                          .context = kContext});
   feed.Call(0, FreeAsync{.address = kBase, .stream = kStreamB, .context = kContext});
   feed.Call(0, FreeAsync{.address = kBase, .stream = kStreamB, .context = kContext});
   feed.Call(0, trace::Free{.address = kBase + 64, .kind = 1}).End();
@@ -199,7 +217,7 @@ TEST_F(Memory, AsyncAllocationAndFreeAreInStreamOrder) {
   EXPECT_EQ(feed.The(OpKind::kFreeAsync).op.stream, 2u);
   EXPECT_EQ(feed.The(OpKind::kFreeAsync).op.object, 1u);
   EXPECT_EQ(feed.The(OpKind::kFree).op.object, 2u);
-  EXPECT_TRUE(feed.HasNote("1 frees of memory"));
+  EXPECT_TRUE(feed.HasNote(1, "frees of memory"));
 }
 
 TEST_F(Memory, NameMayComeAfterTheAllocation) {
@@ -219,7 +237,7 @@ TEST_F(Memory, NameMayComeAfterTheAllocation) {
 TEST_F(Memory, NameOfHostMemoryMakesItABuffer) {
   feed.Text(1, "batch").Text(2, "labels").Note(0, NoteBuffer{kBase, 0x1000, 1});
   feed.Note(0, NoteBuffer{kBase + 0x800, 0x1000, 2});  // the vector is gone, another took its place
-  Alloc(kBase + 0x800, 0x1000, 3);                       // and is registered
+  Alloc(kBase + 0x800, 0x1000, 3);                     // and is registered
   feed.End();
   const auto allocs = feed.Of(OpKind::kAlloc);
   ASSERT_EQ(allocs.size(), 3u);
@@ -227,8 +245,8 @@ TEST_F(Memory, NameOfHostMemoryMakesItABuffer) {
   EXPECT_EQ(feed.NameOf(allocs[0].op), "batch");
   EXPECT_EQ(feed.NameOf(allocs[2].op), "labels");
   EXPECT_EQ(allocs[2].accesses[0].memory, MemoryKind::kPinned);
-  EXPECT_FALSE(feed.HasNote("1 allocations over memory"));
-  EXPECT_TRUE(feed.HasNote("2 names for memory that is not allocated"));
+  EXPECT_FALSE(feed.HasNote(1, "allocations over memory"));
+  EXPECT_TRUE(feed.HasNote(2, "names for memory that is not allocated"));
 }
 
 TEST_F(Memory, NameOfUnknownMemoryStopsAtItsNeighbour) {

@@ -32,7 +32,11 @@ TEST(Threads, MainIsTheOneThatTheProcessBeganWith) {
 
 TEST(Threads, NoteNamesAgainAndEndIsTold) {
   Feeder feed;
-  feed.Text(1, "engine").Note(3, trace::Thread{}).Note(3, NoteThreadName{1}).Note(3, ThreadEnd{}).End();
+  feed.Text(1, "engine")
+      .Note(3, trace::Thread{})
+      .Note(3, NoteThreadName{1})
+      .Note(3, ThreadEnd{})
+      .End();
   const auto hosts = feed.Of(OpKind::kHostBegin);
   ASSERT_EQ(hosts.size(), 2u);
   EXPECT_EQ(hosts[1].op.host, hosts[0].op.host);
@@ -57,7 +61,7 @@ TEST(Threads, IdsAreUsedAgainOnlyWhenNoneIsLeft) {
   feed.Note(0x10000, trace::Thread{}).Note(0x10001, trace::Thread{}).End();
   const auto hosts = feed.Of(OpKind::kHostBegin);
   EXPECT_EQ(hosts[0xFFFF].op.host, 17);
-  EXPECT_TRUE(feed.HasNote("1 host threads share one lane"));
+  EXPECT_TRUE(feed.HasNote(1, "host threads share one lane"));
 }
 
 TEST(Streams, CreatedWithTypeDeviceAndName) {
@@ -115,10 +119,11 @@ TEST(Streams, LegacyIsOneAContextPerThreadOneAThread) {
 TEST(Streams, UnknownHandleIsMadeAtFirstSightAndCounted) {
   Feeder feed;
   feed.Context().Call(0, trace::StreamSync{.stream = kStreamA, .context = kContext});
-  feed.Call(0, trace::StreamSync{.stream = kStreamA, .context = 0xDEAD}).End();  // the handle is enough
+  feed.Call(0, trace::StreamSync{.stream = kStreamA, .context = 0xDEAD})
+      .End();  // the handle is enough
   EXPECT_EQ(feed.The(OpKind::kStreamCreate).op.aux, static_cast<uint32_t>(StreamType::kBlocking));
-  EXPECT_TRUE(feed.HasNote("1 streams were first seen in use"));
-  EXPECT_FALSE(feed.HasNote("1 contexts"));
+  EXPECT_TRUE(feed.HasNote(1, "streams were first seen in use"));
+  EXPECT_FALSE(feed.HasNote(1, "contexts"));
   EXPECT_FALSE(feed.importer.coverage().complete);
 }
 
@@ -139,7 +144,8 @@ TEST(Streams, LateNameComesAsASecondCreate) {
 TEST(Events, RecordWaitSyncQueryNameOneLife) {
   Feeder feed;
   feed.Context().Streams().Call(0, EventCreate{kEventE, kContext, 2});
-  feed.Call(0, trace::EventRecord{.event = kEventE, .stream = kStreamA, .context = kContext, .stack = 9});
+  feed.Call(
+      0, trace::EventRecord{.event = kEventE, .stream = kStreamA, .context = kContext, .stack = 9});
   feed.Call(0, trace::StreamWaitEvent{.stream = kStreamB, .context = kContext, .event = kEventE});
   feed.Call(0, trace::EventQuery{.event = kEventE, .result = 600, .in_allocator = 1});
   feed.Call(0, trace::EventSync{.event = kEventE});
@@ -162,8 +168,8 @@ TEST(Events, UnknownOneIsCounted) {
   Feeder feed;
   feed.Context().Call(0, trace::EventSync{.event = kEventE}).Call(0, EventDestroy{0xBAD}).End();
   EXPECT_EQ(feed.The(OpKind::kEventSync).op.object, 1u);
-  EXPECT_TRUE(feed.HasNote("1 events were first seen in use"));
-  EXPECT_TRUE(feed.HasNote("1 streams, events or contexts were destroyed"));
+  EXPECT_TRUE(feed.HasNote(1, "events were first seen in use"));
+  EXPECT_TRUE(feed.HasNote(1, "streams, events or contexts were destroyed"));
 }
 
 TEST(Contexts, SyncNamesDeviceAndContext) {

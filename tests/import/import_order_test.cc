@@ -44,7 +44,7 @@ TEST_F(Order, OverlappingCallsOnOneStreamAreBothFlagged) {
   EXPECT_TRUE(Ambiguous(0));
   EXPECT_TRUE(Ambiguous(1));
   EXPECT_FALSE(Ambiguous(2));
-  EXPECT_TRUE(feed.HasNote("2 operations overlapped"));
+  EXPECT_TRUE(feed.HasNote(2, "operations of ambiguous order"));
 }
 
 TEST_F(Order, NotOnDifferentStreamsNorOneAfterTheOther) {
@@ -65,7 +65,8 @@ TEST_F(Order, TheFirstOneWaitsForTheLongestOverlap) {
 }
 
 TEST_F(Order, RecordAndWaitOnOneEvent) {
-  feed.At(0, base + 1, base + 4, trace::EventRecord{.event = kEventE, .stream = kStreamA, .context = kContext});
+  feed.At(0, base + 1, base + 4,
+          trace::EventRecord{.event = kEventE, .stream = kStreamA, .context = kContext});
   feed.At(1, base + 2, base + 3,
           trace::StreamWaitEvent{.stream = kStreamB, .context = kContext, .event = kEventE});
   feed.End();
@@ -105,9 +106,11 @@ TEST_F(Order, SyncIsSplitWhereAnotherThreadComesBetween) {
   feed.At(0, base + 1, base + 4, SyncOf(kStreamA));
   feed.At(1, base + 2, base + 3, LaunchOn(kStreamA));
   feed.At(1, base + 5, base + 6, LaunchOn(kStreamB)).End();
-  ASSERT_EQ(Kinds(), (std::vector{OpKind::kStreamSync, OpKind::kKernel, OpKind::kSyncEnd, OpKind::kKernel}));
+  ASSERT_EQ(Kinds(),
+            (std::vector{OpKind::kStreamSync, OpKind::kKernel, OpKind::kSyncEnd, OpKind::kKernel}));
   const Op begin = feed.seen[start()].op, end = feed.seen[start() + 2].op;
-  EXPECT_EQ(begin.flags, kSyncBegin);  // and not ambiguous: what is queued meanwhile is not waited for
+  EXPECT_EQ(begin.flags,
+            kSyncBegin);  // and not ambiguous: what is queued meanwhile is not waited for
   EXPECT_EQ(end.value, begin.id);
   EXPECT_EQ(end.host, begin.host);
   EXPECT_EQ(end.stream, begin.stream);
@@ -118,8 +121,13 @@ TEST_F(Order, EventAndDeviceSyncAndBlockingCopyAreSplitToo) {
   feed.At(0, base + 1, base + 10, trace::EventSync{.event = kEventE});
   feed.At(1, base + 2, base + 12, ContextSync{kContext});
   feed.At(2, base + 3, base + 14,
-          trace::Copy{.destination = 0x1000, .source = 0x2000, .bytes = 8, .stream = kStreamA,
-                      .context = kContext, .blocking = 1, .exact = 1});
+          trace::Copy{.destination = 0x1000,
+                      .source = 0x2000,
+                      .bytes = 8,
+                      .stream = kStreamA,
+                      .context = kContext,
+                      .blocking = 1,
+                      .exact = 1});
   feed.At(3, base + 4, base + 5, LaunchOn(kStreamB)).End();
   ASSERT_EQ(feed.Of(OpKind::kSyncEnd).size(), 3u);
   EXPECT_TRUE(feed.The(OpKind::kEventSync).op.flags & kSyncBegin);
@@ -163,8 +171,9 @@ TEST_F(Order, AllocationExistsAtItsReturn) {
 }
 
 TEST_F(Order, AsyncAllocationOverlapsFromItsCall) {
-  feed.At(0, base + 1, base + 4,
-          trace::AllocAsync{.address = 0x10000, .bytes = 256, .stream = kStreamA, .context = kContext});
+  feed.At(
+      0, base + 1, base + 4,
+      trace::AllocAsync{.address = 0x10000, .bytes = 256, .stream = kStreamA, .context = kContext});
   feed.At(1, base + 2, base + 3, LaunchOn(kStreamA)).End();
   EXPECT_TRUE(feed.The(OpKind::kAllocAsync).op.flags & kAmbiguousOrder);
   EXPECT_TRUE(feed.The(OpKind::kKernel).op.flags & kAmbiguousOrder);
@@ -173,7 +182,8 @@ TEST_F(Order, AsyncAllocationOverlapsFromItsCall) {
 TEST_F(Order, IdsIncreaseInOrderOfOutput) {
   feed.At(0, base + 1, base + 4, SyncOf(kStreamA));
   feed.At(1, base + 2, base + 3, LaunchOn(kStreamB)).Call(0, LaunchOn(kStreamA)).End();
-  for (size_t i = 1; i < feed.seen.size(); ++i) EXPECT_LT(feed.seen[i - 1].op.id, feed.seen[i].op.id);
+  for (size_t i = 1; i < feed.seen.size(); ++i)
+    EXPECT_LT(feed.seen[i - 1].op.id, feed.seen[i].op.id);
 }
 
 TEST_F(Order, AdvanceLetsOutWhatNothingCanOverlapAnyMore) {
@@ -203,7 +213,8 @@ TEST(Window, ManyOperationsKeepTheirAccesses) {  // the window moves its content
   feed.At(0, now + 1, now + kMany, LaunchOn(kStreamA));
   for (uint64_t i = 1; i < kMany; ++i) {
     feed.At(1, now + 2 * i, now + 2 * i + 1,
-            trace::Memset{.destination = 0x1000 * i, .bytes = 8, .stream = kStreamB, .context = kContext});
+            trace::Memset{
+                .destination = 0x1000 * i, .bytes = 8, .stream = kStreamB, .context = kContext});
   }
   feed.End();
   const auto sets = feed.Of(OpKind::kMemset);
@@ -218,7 +229,7 @@ TEST_F(Order, RecordThatComesTooLateIsAmbiguousAndCounted) {
   feed.At(0, base + 10, base + 11, LaunchOn(kStreamA));
   feed.At(1, base + 2, base + 30, SyncOf(kStreamA)).End();
   EXPECT_TRUE(Ambiguous(1));
-  EXPECT_TRUE(feed.HasNote("1 calls came too late"));
+  EXPECT_TRUE(feed.HasNote(1, "calls came too late"));
 }
 
 }  // namespace

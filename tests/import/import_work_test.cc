@@ -18,12 +18,20 @@ class Work : public ::testing::Test {
     feed.Call(0, trace::Alloc{.address = kY, .bytes = 0x1000, .kind = 2, .context = kContext});
   }
   void Launch(std::vector<uint64_t> words, uint64_t stream = kStreamA, int64_t result = 0) {
-    feed.Call(0, trace::Launch{.function = kKernel, .stream = stream, .context = kContext,
-                               .words = std::move(words), .result = result, .stack = 12});
+    feed.Call(0, trace::Launch{.function = kKernel,
+                               .stream = stream,
+                               .context = kContext,
+                               .words = std::move(words),
+                               .result = result,
+                               .stack = 12});
   }
   void Copy(uint64_t destination, uint64_t source, uint64_t bytes, bool exact = true) {
-    feed.Call(0, trace::Copy{.destination = destination, .source = source, .bytes = bytes,
-                             .stream = kStreamA, .context = kContext, .exact = exact});
+    feed.Call(0, trace::Copy{.destination = destination,
+                             .source = source,
+                             .bytes = bytes,
+                             .stream = kStreamA,
+                             .context = kContext,
+                             .exact = exact});
   }
   Feeder feed;
 };
@@ -75,7 +83,7 @@ TEST_F(Work, DeclaredPointerToUnknownMemoryIsUnresolvedNullIsNot) {
   Launch({0, 0x1234'5000});
   feed.End();
   EXPECT_EQ(feed.importer.coverage().launches_resolved, 1u);
-  EXPECT_TRUE(feed.HasNote("1 declared kernel arguments"));
+  EXPECT_TRUE(feed.HasNote(1, "declared kernel arguments"));
 }
 
 TEST_F(Work, AccessNotesReplaceWhatIsDeclared) {
@@ -94,7 +102,7 @@ TEST_F(Work, AccessNotesReplaceWhatIsDeclared) {
   EXPECT_EQ(kernels[0].accesses[0].direction, Evidence::kAnnotated);
   EXPECT_EQ(kernels[1].accesses[0].direction, Evidence::kDeclared);
   EXPECT_EQ(feed.importer.coverage().launches_resolved, 2u);
-  EXPECT_TRUE(feed.HasNote("1 access or fill notes were followed by no operation"));
+  EXPECT_TRUE(feed.HasNote(1, "access or fill notes were followed by no operation"));
 }
 
 TEST_F(Work, AccessNoteIsForItsOwnThread) {
@@ -108,7 +116,8 @@ TEST_F(Work, FillGivesAnUnknownKernelItsWrite) {
   feed.Note(0, NoteFill{kStreamA, kX, 0x1000});
   Launch({0, kX});
   feed.Note(0, NoteFill{kStreamA, kX, 0x1000});
-  feed.Call(0, trace::Memset{.destination = kX, .bytes = 16, .stream = kStreamA, .context = kContext});
+  feed.Call(0,
+            trace::Memset{.destination = kX, .bytes = 16, .stream = kStreamA, .context = kContext});
   feed.End();
   const Seen kernel = feed.The(OpKind::kKernel);
   EXPECT_EQ(kernel.op.flags, kFill);
@@ -133,7 +142,7 @@ TEST_F(Work, FailedCallsHaveNoEffectAndUseUpTheirNotes) {
   EXPECT_EQ(feed.Of(OpKind::kAlloc).size(), 2u);
   EXPECT_TRUE(feed.Of(OpKind::kEventRecord).empty());
   EXPECT_EQ(feed.The(OpKind::kStreamQuery).op.flags, kNotReady);
-  EXPECT_TRUE(feed.HasNote("4 calls failed"));
+  EXPECT_TRUE(feed.HasNote(4, "calls failed"));
   EXPECT_EQ(feed.importer.coverage().launches, 1u);
 }
 
@@ -155,14 +164,15 @@ TEST_F(Work, NameThatComesAfterTheFirstLaunchIsCounted) {
   feed.Note(1, Function{.function = 0xF99, .text_id = 77}).Text(77, "late");
   feed.Call(0, trace::Launch{.function = 0xF99, .stream = kStreamA, .context = kContext}).End();
   EXPECT_EQ(feed.NameOf(feed.Of(OpKind::kKernel)[1].op), "late");
-  EXPECT_TRUE(feed.HasNote("1 launches came before their kernel's name"));
+  EXPECT_TRUE(feed.HasNote(1, "launches came before their kernel's name"));
 }
 
 TEST_F(Work, ProgrammaticLaunchIsAssumedToWait) {
-  feed.Call(0, trace::Launch{.function = kKernel, .stream = kStreamA, .context = kContext, .kind = 2});
+  feed.Call(0,
+            trace::Launch{.function = kKernel, .stream = kStreamA, .context = kContext, .kind = 2});
   feed.End();
   EXPECT_EQ(feed.The(OpKind::kKernel).op.flags, kPdl | kPdlWait);
-  EXPECT_TRUE(feed.HasNote("1 programmatic launches"));
+  EXPECT_TRUE(feed.HasNote(1, "programmatic launches"));
 }
 
 TEST_F(Work, CopyHasSourceThenDestination) {
@@ -184,7 +194,8 @@ TEST_F(Work, CopyHasSourceThenDestination) {
 }
 
 TEST_F(Work, CopyNotesReplaceTheirSideOnly) {
-  feed.Note(0, NoteAccess{kStreamA, kX, 8, kWrite}).Note(0, NoteAccess{kStreamA, kX + 64, 8, kWrite});
+  feed.Note(0, NoteAccess{kStreamA, kX, 8, kWrite})
+      .Note(0, NoteAccess{kStreamA, kX + 64, 8, kWrite});
   Copy(kX, kY, 72, false);
   feed.End();
   const Seen copy = feed.The(OpKind::kCopy);
@@ -199,7 +210,7 @@ TEST_F(Work, AddressWhereNoHostMemoryIsIsUnknown) {
   Copy(kX, 0x20'0000'0000, 64);
   feed.End();
   EXPECT_EQ(feed.The(OpKind::kCopy).accesses[0].memory, MemoryKind::kUnknown);
-  EXPECT_TRUE(feed.HasNote("1 copies or memsets touched memory of unknown kind"));
+  EXPECT_TRUE(feed.HasNote(1, "copies or memsets touched memory of unknown kind"));
 }
 
 TEST_F(Work, UnknownAddressIsNotCalledPageableOnceMemoryComesAliveUnseen) {
@@ -216,15 +227,17 @@ TEST_F(Work, EmptyAndImpossibleRangesAreNoOperation) {
   Copy(kX, kY, 0);
   Copy(kX, ~uint64_t{7}, 64);
   Copy(kX, kY, ~uint64_t{0});
-  feed.Call(0, trace::Memset{.destination = kX, .bytes = 0, .stream = kStreamA, .context = kContext});
+  feed.Call(0,
+            trace::Memset{.destination = kX, .bytes = 0, .stream = kStreamA, .context = kContext});
   feed.End();
   EXPECT_TRUE(feed.Of(OpKind::kCopy).empty());
   EXPECT_TRUE(feed.Of(OpKind::kMemset).empty());
-  EXPECT_TRUE(feed.HasNote("3 address ranges beyond 48 bits"));
+  EXPECT_TRUE(feed.HasNote(3, "address ranges beyond 48 bits"));
 }
 
 TEST_F(Work, HostFunctionGetsItsAccessesWhenItRuns) {
-  feed.Call(0, trace::HostFunction{.stream = kStreamB, .context = kContext, .token = 31, .stack = 4});
+  feed.Call(0,
+            trace::HostFunction{.stream = kStreamB, .context = kContext, .token = 31, .stack = 4});
   Launch({});
   feed.Note(5, NoteHostAccess{kY, 16, kWrite, 31, 6});
   feed.Note(0, NoteHostAccess{kY, 16, kRead, 0, 7});
@@ -241,7 +254,7 @@ TEST_F(Work, HostFunctionGetsItsAccessesWhenItRuns) {
   EXPECT_EQ(accesses[0].accesses[0].memory, MemoryKind::kPinned);
   EXPECT_EQ(accesses[1].op.aux, 0u);
   EXPECT_EQ(accesses[1].op.host, 0);
-  EXPECT_TRUE(feed.HasNote("1 accesses inside host functions that were not seen"));
+  EXPECT_TRUE(feed.HasNote(1, "accesses inside host functions that were not seen"));
 }
 
 TEST_F(Work, DeviceFlagMarksKernelsUntilTheMemoryEnds) {
@@ -265,7 +278,8 @@ TEST_F(Work, AddressesCarryTheRank) {
   Feeder ranked({.rank = 3});
   ranked.Context().Streams();
   ranked.Call(0, trace::Alloc{.address = kX, .bytes = 8, .kind = 1, .context = kContext});
-  ranked.Call(0, trace::Memset{.destination = kX, .bytes = 8, .stream = kStreamA, .context = kContext});
+  ranked.Call(
+      0, trace::Memset{.destination = kX, .bytes = 8, .stream = kStreamA, .context = kContext});
   ranked.End();
   EXPECT_EQ(ranked.The(OpKind::kMemset).accesses[0].begin, kX | uint64_t{3} << 48);
   EXPECT_EQ(ranked.The(OpKind::kMemset).accesses[0].memory, MemoryKind::kDevice);
