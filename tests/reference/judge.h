@@ -61,7 +61,8 @@ class Judging {
   Nodes FreeTargets(const Tenant& tenant, bool with_recorded, bool incidental);
   Nodes RecordedTails(const Tenant& tenant) const;
   Nodes SeenByAnyHost(const Tenant& tenant, bool incidental) const;
-  void RemarkRedundantRecords(TenantId id, const std::vector<Use>& uses);
+  void RemarkRedundantRecords(TenantId id, std::vector<Use> uses);
+  bool Replaced(const Use& use, TenantId id);
   void SettleAtAllocation(size_t j);
   bool CouldServe(const Tenant& freed, const Tenant& next) const;
   void Settle(Pending* pending, std::optional<size_t> allocation);

@@ -78,16 +78,36 @@ void Judging::JudgeFree(size_t f) {
   if (tenant(id).owner == kNoLane) Settle(&pending_.back(), std::nullopt);
 }
 
+// Did a write that is ordered after the use cover all its bytes? Then who is ordered after the write is
+// ordered after the use.
+bool Judging::Replaced(const Use& use, TenantId id) {
+  auto covered_by = [&](const OpNodes& later, const Piece& piece) {
+    return std::any_of(later.pieces.begin(), later.pieces.end(), [&](const Piece& other) {
+      return (other.mode & (kWrite | kAtomic)) != 0 && other.begin <= piece.begin &&
+             piece.end <= other.end;
+    });
+  };
+  const auto& mine = timeline_.nodes(use.op).pieces;
+  for (size_t i = use.op + 1; i < tenant(id).freed; ++i) {
+    const OpNodes& later = timeline_.nodes(i);
+    const bool all = std::all_of(mine.begin(), mine.end(), [&](const Piece& piece) {
+      return piece.tenant != id || covered_by(later, piece);
+    });
+    if (all && Before({later.start}, tenant(id).storage, false).HasAll(use.done)) return true;
+  }
+  return false;
+}
+
 // Needed iff its queued work covers a use that nothing else covers. Where uses remain uncovered, the
 // record is not what is wrong.
-void Judging::RemarkRedundantRecords(TenantId id, const std::vector<Use>& uses) {
+void Judging::RemarkRedundantRecords(TenantId id, std::vector<Use> uses) {
   if (tenant(id).recorded.empty()) return;
-  const StorageId storage = tenant(id).storage;
-  const NodeSet all = Before(FreeTargets(tenant(id), true, false), storage, false);
+  const NodeSet all = Before(FreeTargets(tenant(id), true, false), 0, false);
+  std::erase_if(uses, [&](const Use& use) { return Replaced(use, id); });
   for (const Use& use : uses) {
     if (!all.HasAll(use.done)) return;
   }
-  const NodeSet otherwise = Before(FreeTargets(tenant(id), false, false), storage, false);
+  const NodeSet otherwise = Before(FreeTargets(tenant(id), false, false), 0, false);
   for (LaneId lane : tenant(id).recorded) {
     const NodeSet covered = Before(timeline_.lanes().Tail(lane, tenant(id).freed), 0, false);
     const bool needed = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {

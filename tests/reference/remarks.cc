@@ -40,7 +40,7 @@ void Judging::RemarkAllocUnordered(size_t b) {
   for (const Piece& piece : timeline_.nodes(b).pieces) {
     const Tenant& used = tenant(piece.tenant);
     if (used.owner == kNoLane || !used_.insert(piece.tenant).second) continue;
-    if (used.owner == timeline_.nodes(b).lane || RacesWithEarlierTenant(b, piece.tenant)) continue;
+    if (used.owner == timeline_.nodes(b).lane || used.freed < b || RacesWithEarlierTenant(b, piece.tenant)) continue;
     const NodeSet known = Before({timeline_.nodes(b).start}, 0, false);
     if (!known.HasAll(OwnWork(used.owner, used.allocated))) {
       AddRemark("alloc-unordered", used.name, b);
