@@ -147,10 +147,10 @@ class CommandLine {
 
   CLI::App app_{"StreamSan finds the synchronisation bugs of GPU programs from one ordinary run"};
   Words words_;
-  RunOptions run_;
-  CheckOptions check_;
-  LitmusOptions litmus_;
-  DumpOptions dump_;
+  RunCommandOptions run_;
+  CheckCommandOptions check_;
+  LitmusCommandOptions litmus_;
+  DumpCommandOptions dump_;
   int exit_ = kExitOk;
 };
 

@@ -31,32 +31,32 @@ struct ReportOptions {
   int require_coverage = -1;  // percent, -1 = not asked for
 };
 
-struct RunOptions {
+struct RunCommandOptions {
   ReportOptions report;
   std::string output;   // -o: a file or a directory for traces, "" = none kept
   bool analyse = true;  // false: record
   std::vector<std::string> command;
 };
 
-struct CheckOptions {
+struct CheckCommandOptions {
   ReportOptions report;
   std::vector<std::string> paths;
 };
 
-struct LitmusOptions {
+struct LitmusCommandOptions {
   bool strict = false;
   std::vector<std::string> paths;
 };
 
-struct DumpOptions {
+struct DumpCommandOptions {
   std::string path;
 };
 
 // One command each, in the file of its name. All return an exit code.
-int RunCommand(const RunOptions& options);
-int CheckCommand(const CheckOptions& options);
-int LitmusCommand(const LitmusOptions& options);
-int DumpCommand(const DumpOptions& options);
+int RunCommand(const RunCommandOptions& options);
+int CheckCommand(const CheckCommandOptions& options);
+int LitmusCommand(const LitmusCommandOptions& options);
+int DumpCommand(const DumpCommandOptions& options);
 int DoctorCommand();
 
 }  // namespace ss

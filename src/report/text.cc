@@ -181,9 +181,7 @@ class TextPrinter {
     Table(Rows(finding));
     Timeline(finding);
     Stacks(finding);
-    std::string why = finding.root_cause;
-    for (const std::string& evidence : finding.evidence) why += " " + evidence;
-    if (!why.empty()) Labelled("Why", why);
+    if (std::string why = WhyText(finding); !why.empty()) Labelled("Why", why);
     Fixes(finding);
     Labelled("Basis", BasisText(finding));
     Line("");

@@ -31,6 +31,9 @@ std::vector<const Site*> KeySites(const Finding& finding) {
 }
 
 std::string KeyText(const Finding& finding, const Site& site) {
+  if (&site == &finding.reuse) {
+    return fmt::format("[{} {} {}]", site.op, site.name, finding.buffer.name);
+  }
   std::string access = AccessText(site, finding.buffer.name);
   return fmt::format("[{} {}]", site.op, access.substr(0, access.find('[')));
 }
@@ -45,8 +48,9 @@ std::string OtherText(const Site& site) {
     default:
       break;
   }
-  return site.name.empty() ? fmt::format("{} {}", site.op, Name(site.kind))
-                           : fmt::format("{} {} {}", site.op, Name(site.kind), site.name);
+  std::string kind = Name(site.kind);
+  bool named = !site.name.empty() && site.name != kind;
+  return fmt::format("{} {}{}{}", site.op, kind, named ? " " : "", named ? site.name : "");
 }
 
 std::vector<Cell> Cells(const Finding& finding) {

@@ -111,6 +111,18 @@ std::string FixText(const Fix& fix) {
   return Name(fix.kind);
 }
 
+std::string WhyText(const Finding& finding) {
+  std::vector<std::string> parts = {finding.root_cause};
+  parts.insert(parts.end(), finding.evidence.begin(), finding.evidence.end());
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    bool said = std::find(parts.begin(), parts.begin() + i, parts[i]) != parts.begin() + i;
+    if (said || parts[i].empty()) continue;
+    text += (text.empty() ? "" : " ") + parts[i] + (parts[i].back() == '.' ? "" : ".");
+  }
+  return text;
+}
+
 std::string BasisText(const Finding& finding) {
   bool host_side = finding.second.access == "free" || finding.second.access == "alloc";
   Evidence direction = finding.first.direction, extent = finding.first.extent;

@@ -14,6 +14,8 @@ std::string AccessText(const Site& site, const std::string& buffer);  // "reads 
 // What is wrong, in one sentence; `subject` names the buffer with its particulars.
 std::string WrongText(const Finding& finding, const std::string& subject);
 std::string FixText(const Fix& fix);
+// Root cause, then the evidence that is not the same words, as sentences.
+std::string WhyText(const Finding& finding);
 // The weakest source that the finding rests on, for each axis.
 std::string BasisText(const Finding& finding);
 

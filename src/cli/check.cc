@@ -1,0 +1,55 @@
+// `streamsan check`: traces, directories of traces, litmus files; one report over all.
+#include "src/cli/inputs.h"
+#include "src/cli/options.h"
+#include "src/cli/output.h"
+#include "src/cli/process_analysis.h"
+#include "src/litmus/litmus.h"
+
+namespace ss {
+namespace {
+
+// What a litmus file says is all that there is: its coverage is what the engine models of it.
+void SetLitmusCoverage(Report& report, const LitmusFile& file) {
+  Coverage& coverage = report.coverage;
+  coverage.calls = coverage.calls_modelled = file.program.ops.size();
+  for (const LitmusFile::Need& need : file.needs) {
+    coverage.complete = false;
+    coverage.unmodelled.push_back(
+        {"rule " + std::to_string(need.rule) + " (" + need.what + ")", 1});
+  }
+}
+
+Result<Report> AnalyseLitmus(const std::string& path, const AnalyseOptions& options) {
+  Result<std::string> text = ReadWholeFile(path);
+  if (!text) return tl::unexpected(text.error());
+  Result<LitmusFile> file = ParseLitmus(*text, path);
+  if (!file) return tl::unexpected(file.error());
+  Report report = AnalyseProgram(file->program, options);
+  SetLitmusCoverage(report, *file);
+  return report;
+}
+
+}  // namespace
+
+int CheckCommand(const CheckCommandOptions& options) {
+  Result<std::vector<std::string>> files = FindInputs(options.paths, {".sst"});
+  if (!files) return Complain(files.error());
+  Result<Output> output = Output::Open(options.report);
+  if (!output) return Complain(output.error());
+  AnalyseOptions engine = EngineOptions(options.report);
+  Symboliser symbols;
+  StackId stacks = 0;
+  std::vector<Report> reports;
+  for (const std::string& path : *files) {
+    Result<Report> report = HasSuffix(path, ".litmus")
+                                ? AnalyseLitmus(path, engine)
+                                : AnalyseTraceFile(path, engine, symbols, stacks);
+    if (!report) return Complain(report.error());
+    reports.push_back(std::move(*report));
+  }
+  Result<void> printed = output->Print(MergeReports(std::move(reports)), symbols);
+  if (!printed) return Complain(printed.error());
+  return output->ExitCode(kExitOk);
+}
+
+}  // namespace ss

@@ -1,0 +1,91 @@
+#include "src/cli/process_analysis.h"
+
+#include <algorithm>
+
+#include "src/cli/output.h"
+#include "src/trace/reader.h"
+
+namespace ss {
+namespace {
+
+Program RecordedNames() {
+  Program names;
+  names.recorded = true;
+  return names;
+}
+
+std::string CommandText(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+void SetRank(Report& report, int64_t rank) {
+  if (rank < 0) return;
+  for (Finding& finding : report.findings) {
+    for (Site* site : {&finding.first, &finding.second, &finding.reuse}) {
+      site->rank = static_cast<uint32_t>(rank);
+    }
+  }
+}
+
+}  // namespace
+
+AnalyseOptions EngineOptions(const ReportOptions& options) {
+  AnalyseOptions engine;
+  engine.strict = options.strict;
+  engine.handovers = options.min_confidence == Confidence::kPossible;
+  return engine;
+}
+
+ProcessAnalysis::ProcessAnalysis(const AnalyseOptions& options)
+    : names_(RecordedNames()), importer_(names_.strings), engine_(names_, options) {}
+
+Report ProcessAnalysis::Finish() {
+  importer_.Finish(*this);
+  names_.source = CommandText(process().command);
+  Report report = engine_.Finish();
+  Coverage seen = importer_.coverage();
+  seen.muted_private += report.coverage.muted_private;
+  seen.complete = seen.complete && report.coverage.complete;
+  seen.notes.insert(seen.notes.end(), report.coverage.notes.begin(), report.coverage.notes.end());
+  report.coverage = std::move(seen);
+  report.pid = static_cast<int64_t>(process().pid);
+  SetRank(report, process().rank);
+  return report;
+}
+
+StackId ProcessAnalysis::AddStacksTo(Symboliser& symbols, StackId offset) const {
+  StackId highest = offset;
+  symbols.AddProcess();
+  for (const Image& image : importer_.images()) {
+    symbols.AddModule({image.base, image.begin, image.end, image.path, image.build_id});
+  }
+  importer_.stacks().ForEach([&](StackId id, std::span<const uint64_t> addresses) {
+    symbols.AddStack(id + offset, {addresses.begin(), addresses.end()});
+    highest = std::max(highest, id + offset);
+  });
+  return highest;
+}
+
+Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& options,
+                                Symboliser& symbols, StackId& stacks) {
+  Result<trace::TraceReader> reader = trace::TraceReader::Open(path);
+  if (!reader) return tl::unexpected(reader.error());
+  ProcessAnalysis analysis(options);
+  for (;;) {
+    Result<std::optional<trace::Record>> record = reader->Next();
+    if (!record) return tl::unexpected(record.error());
+    if (!*record) break;
+    analysis.Feed(**record);
+  }
+  Report report = analysis.Finish();
+  Coverage& coverage = report.coverage;
+  coverage.complete = coverage.complete && reader->stats().Complete();
+  for (const std::string& note : reader->notes()) coverage.notes.push_back(note);
+  RebaseStacks(report, stacks);
+  stacks = analysis.AddStacksTo(symbols, stacks);
+  return report;
+}
+
+}  // namespace ss

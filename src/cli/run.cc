@@ -1,0 +1,103 @@
+// `streamsan run` and `streamsan record`: the program with the capture library preloaded, its
+// records drained and analysed here while it runs.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "src/cli/child.h"
+#include "src/cli/environment.h"
+#include "src/cli/installation.h"
+#include "src/cli/options.h"
+#include "src/cli/output.h"
+#include "src/cli/watch.h"
+
+namespace ss {
+namespace {
+
+constexpr uint64_t kDefaultTraceMb = 1024;
+// How long processes that outlive the program itself are still watched.
+constexpr std::chrono::seconds kStragglers{5};
+
+Result<Launch> PrepareLaunch(const std::vector<std::string>& command, const std::string& socket) {
+  Result<std::string> library = FindCaptureLibrary();
+  if (!library) return tl::unexpected(library.error());
+  Launch launch{command, {}};
+  launch.environment = {{"LD_PRELOAD", PreloadValue(std::getenv("LD_PRELOAD"), *library)},
+                        {trace::kSocketVariable, socket}};
+  return launch;
+}
+
+int RunUnwatched(const RunCommandOptions& options) {
+  Result<pid_t> pid = StartProgram({options.command, {}});
+  return pid ? WaitForProgram(*pid) : Complain(pid.error());
+}
+
+// Starts the program, lives through it, and stops the collector. The program's exit code.
+Result<int> Live(const RunCommandOptions& options, Watch& watch, std::atomic<pid_t>& program) {
+  trace::CollectorOptions collector_options;
+  collector_options.make_sinks = [&](const trace::ProcessInfo& info) {
+    return watch.MakeSinks(info);
+  };
+  auto collector = trace::Collector::Start(collector_options);
+  if (!collector) return tl::unexpected(collector.error());
+  Result<Launch> launch = PrepareLaunch(options.command, (*collector)->socket_name());
+  if (!launch) return tl::unexpected(launch.error());
+  Result<pid_t> pid = StartProgram(*launch);
+  if (!pid) return tl::unexpected(pid.error());
+  program = *pid;
+  int code = WaitForProgram(*pid);
+  program = 0;
+  (*collector)->WaitUntilIdle(kStragglers);
+  (*collector)->Stop();
+  return code;
+}
+
+WatchOptions MakeWatchOptions(const RunCommandOptions& options, const Environment& environment,
+                              std::atomic<pid_t>& program) {
+  WatchOptions watch;
+  watch.analyse = options.analyse;
+  watch.engine = EngineOptions(options.report);
+  watch.output = options.output;
+  uint64_t megabytes = environment.max_trace_mb ? environment.max_trace_mb : kDefaultTraceMb;
+  watch.max_trace_bytes = megabytes << 20;
+  if (environment.halt_on_error) {
+    watch.on_first_hazard = [&program] {
+      if (pid_t pid = program.load()) kill(pid, SIGTERM);
+    };
+  }
+  return watch;
+}
+
+int Finish(const RunCommandOptions& options, Watch& watch, Output& output, int code) {
+  for (const std::string& line : watch.TraceLines()) fmt::print(stderr, "streamsan: {}\n", line);
+  if (!options.analyse) {
+    if (!watch.processes())
+      fmt::print(stderr, "streamsan: no process used the CUDA driver; no trace\n");
+    return code;
+  }
+  Symboliser symbols;
+  Report report = watch.Finish(options.command, symbols);
+  Result<void> printed = output.Print(report, symbols);
+  if (!printed) return Complain(printed.error());
+  return output.ExitCode(code);
+}
+
+}  // namespace
+
+int RunCommand(const RunCommandOptions& options) {
+  Result<Environment> environment = ParseEnvironment(std::getenv("STREAMSAN_OPTIONS"));
+  if (!environment) return Complain(environment.error());
+  if (environment->disable) return RunUnwatched(options);
+  Result<Output> output = Output::Open(options.report);
+  if (!output) return Complain(output.error());
+  std::atomic<pid_t> program{0};
+  auto watch = Watch::Create(MakeWatchOptions(options, *environment, program));
+  if (!watch) return Complain(watch.error());
+  Result<int> code = Live(options, **watch, program);
+  if (!code) return Complain(code.error());
+  return Finish(options, **watch, *output, *code);
+}
+
+}  // namespace ss

@@ -1,0 +1,133 @@
+#include "src/cli/watch.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "src/cli/inputs.h"
+#include "src/cli/output.h"
+
+namespace ss {
+namespace {
+
+constexpr char kNobody[] =
+    "no process was seen using the CUDA driver: it was not used, or the program is statically "
+    "linked or drops "
+    "LD_PRELOAD (`streamsan doctor`)";
+
+void AddNote(Coverage& coverage, std::string note) {
+  coverage.complete = false;
+  coverage.notes.push_back(std::move(note));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Watch>> Watch::Create(WatchOptions options) {
+  std::unique_ptr<Watch> watch(new Watch(std::move(options)));
+  const std::string& output = watch->options_.output;
+  if (output.empty()) return watch;
+  std::error_code error;
+  watch->folder_ = std::filesystem::is_directory(output, error) || !HasSuffix(output, ".sst");
+  std::filesystem::path folder =
+      watch->folder_ ? std::filesystem::path(output) : std::filesystem::path(output).parent_path();
+  if (folder.empty()) return watch;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Fail(folder.string(), error.message(), "-o names a .sst file or a directory");
+  return watch;
+}
+
+trace::Sinks Watch::MakeSinks(const trace::ProcessInfo& process) {
+  watched_.push_back(std::make_unique<Watched>());
+  Watched& watched = *watched_.back();
+  watched.info = process;
+  trace::Sinks sinks;
+  if (!options_.output.empty()) AddTraceSink(watched, sinks);
+  if (options_.analyse) AddAnalysis(watched, sinks);
+  return sinks;
+}
+
+void Watch::AddTraceSink(Watched& watched, trace::Sinks& sinks) {
+  bool first = watched_.size() == 1;
+  std::string path = trace::TracePath(options_.output, folder_, first, watched.info);
+  trace::WriterOptions options;
+  options.max_bytes = options_.max_trace_bytes;
+  auto writer = trace::TraceWriter::Create(path, options);
+  if (!writer) {
+    watched.trouble = writer.error().Text();
+    return;
+  }
+  watched.writer = std::move(*writer);
+  sinks.push_back(std::make_unique<trace::TraceSink>(watched.writer));
+}
+
+void Watch::AddAnalysis(Watched& watched, trace::Sinks& sinks) {
+  watched.analysis = std::make_unique<ProcessAnalysis>(options_.engine);
+  auto on_record = [this, &watched](const trace::Record& record) {
+    watched.analysis->Feed(record);
+    if (watched.found || !options_.on_first_hazard || !watched.analysis->hazards()) return;
+    watched.found = true;
+    options_.on_first_hazard();
+  };
+  auto on_end = [&watched](const trace::ProcessEnding& ending, uint64_t late, uint64_t malformed) {
+    watched.ending = ending;
+    watched.late = late;
+    watched.malformed = malformed;
+  };
+  sinks.push_back(std::make_unique<trace::LiveSink>(on_record, on_end));
+}
+
+void Watch::AddGaps(const Watched& watched, Coverage& coverage) {
+  std::string who = fmt::format("process {}", watched.info.pid);
+  if (watched.ending.still_alive) {
+    AddNote(coverage, who + " still runs: what it does from here on is not seen");
+  }
+  if (watched.ending.broken_rings || watched.malformed) {
+    AddNote(coverage, fmt::format("{}: {} rings broken, {} records unreadable", who,
+                                  watched.ending.broken_rings, watched.malformed));
+  }
+  if (watched.late) {
+    AddNote(coverage,
+            fmt::format("{}: {} records came too late for their place", who, watched.late));
+  }
+  if (!watched.trouble.empty())
+    coverage.notes.push_back(who + ": no trace kept: " + watched.trouble);
+}
+
+Report Watch::Finish(const std::vector<std::string>& command, Symboliser& symbols) {
+  std::vector<Report> reports;
+  StackId stacks = 0;
+  for (const auto& watched : watched_) {
+    if (!watched->analysis) continue;
+    Report report = watched->analysis->Finish();
+    AddGaps(*watched, report.coverage);
+    RebaseStacks(report, stacks);
+    stacks = watched->analysis->AddStacksTo(symbols, stacks);
+    reports.push_back(std::move(report));
+  }
+  if (!reports.empty()) return MergeReports(std::move(reports));
+  Report report;
+  for (const std::string& word : command)
+    report.program += (report.program.empty() ? "" : " ") + word;
+  AddNote(report.coverage, kNobody);
+  return report;
+}
+
+std::vector<std::string> Watch::TraceLines() const {
+  std::vector<std::string> lines;
+  for (const auto& watched : watched_) {
+    if (!watched->writer) {
+      if (!watched->trouble.empty()) lines.push_back("no trace kept: " + watched->trouble);
+      continue;
+    }
+    const trace::TraceWriter::Stats& stats = watched->writer->stats();
+    std::string line = fmt::format("{} records of process {} in {}", stats.records - stats.lost,
+                                   watched->info.pid, watched->writer->file().path());
+    if (stats.evicted) line += fmt::format("; the oldest {} went for max_trace_mb", stats.evicted);
+    if (stats.lost) line += fmt::format("; {} LOST", stats.lost);
+    if (watched->writer->error()) line += ": " + watched->writer->error()->Text();
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+}  // namespace ss

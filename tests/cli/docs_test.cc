@@ -1,0 +1,94 @@
+// What the documentation shows is run: the snippets of docs/hazards, the files that docs/semantics.md names.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+
+#include "src/explain/analyse.h"
+#include "src/litmus/runner.h"
+#include "tests/cli/process.h"
+
+namespace ss {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> Pages() {
+  std::vector<std::string> codes;
+  for (const auto& entry : fs::directory_iterator(SS_SOURCE_DIR "/docs/hazards")) {
+    codes.push_back(entry.path().stem().string());
+  }
+  return codes;
+}
+
+// The content of the block that begins with "```litmus KIND"; "" = there is none.
+std::string Snippet(const std::string& code, const std::string& kind) {
+  std::string text = ReadFile(SS_SOURCE_DIR "/docs/hazards/" + code + ".md"), open = "```litmus " + kind + "\n";
+  size_t begin = text.find(open);
+  if (begin == std::string::npos) return "";
+  begin += open.size();
+  return text.substr(begin, text.find("```", begin) - begin);
+}
+
+Report Analyse(const Program& program) {
+  AnalyseOptions options;
+  options.keep_absorbed = true;
+  return AnalyseProgram(program, options);
+}
+
+class HazardPage : public testing::TestWithParam<std::string> {
+ protected:
+  void ExpectPasses(const std::string& kind) {
+    std::string text = Snippet(GetParam(), kind);
+    ASSERT_FALSE(text.empty());
+    LitmusOutcome outcome = RunLitmusText(text, GetParam() + ":" + kind, Analyse, {});
+    std::string messages;
+    for (const std::string& message : outcome.messages) messages += message + "\n";
+    EXPECT_EQ(outcome.status, LitmusOutcome::Status::kPassed) << messages;
+  }
+};
+
+TEST_P(HazardPage, BrokenExampleHasTheHazard) {
+  std::string text = Snippet(GetParam(), "broken");
+  bool advice = Has(text, "expect advice " + GetParam() + " ");
+  EXPECT_TRUE(advice || Has(text, "expect " + GetParam() + " "));
+  ExpectPasses("broken");
+}
+
+TEST_P(HazardPage, FixedExampleIsClean) {
+  EXPECT_TRUE(Has(Snippet(GetParam(), "fixed"), "expect none"));
+  ExpectPasses("fixed");
+}
+
+INSTANTIATE_TEST_SUITE_P(Docs, HazardPage, testing::ValuesIn(Pages()), [](const auto& info) {
+  return std::regex_replace(info.param, std::regex("-"), "_");
+});
+
+TEST(Semantics, EveryLitmusFileNamedExists) {
+  std::string text = ReadFile(SS_SOURCE_DIR "/docs/semantics.md");
+  std::regex name("\\b(r[0-9][0-9]_[a-z0-9_]+|same_root_cause[a-z_]*)\\b");
+  int named = 0;
+  for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at, ++named) {
+    fs::path path = SS_SOURCE_DIR "/tests/litmus/examples/" + at->str() + ".litmus";
+    EXPECT_TRUE(fs::exists(path)) << path;
+  }
+  EXPECT_GT(named, 30);
+}
+
+TEST(Links, EveryRelativeLinkOfTheDocumentsLeadsSomewhere) {
+  std::regex link("\\]\\(([^)#:]+)\\)");
+  std::vector<fs::path> pages = {SS_SOURCE_DIR "/README.md", SS_SOURCE_DIR "/CONTRIBUTING.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(SS_SOURCE_DIR "/docs")) {
+    if (entry.path().extension() == ".md") pages.push_back(entry.path());
+  }
+  for (const fs::path& page : pages) {
+    std::string text = ReadFile(page.string());
+    EXPECT_FALSE(text.empty()) << page;
+    for (std::sregex_iterator at(text.begin(), text.end(), link), end; at != end; ++at) {
+      EXPECT_TRUE(fs::exists(page.parent_path() / (*at)[1].str())) << page << ": " << (*at)[1];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ss
