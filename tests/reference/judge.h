@@ -58,8 +58,8 @@ class Judging {
   // lifetimes.cc
   void JudgeFree(size_t f);
   std::vector<Use> UsesOf(TenantId tenant, size_t before) const;
-  Nodes FreeTargets(const Tenant& tenant, bool with_recorded, bool incidental);
-  Nodes RecordedTails(const Tenant& tenant) const;
+  Nodes FreeTargets(const Tenant& tenant, std::optional<LaneId> without, bool incidental);
+  Nodes RecordedTails(const Tenant& tenant, std::optional<LaneId> without) const;
   Nodes SeenByAnyHost(const Tenant& tenant, bool incidental) const;
   void RemarkRedundantRecords(TenantId id, std::vector<Use> uses);
   bool Replaced(const Use& use, TenantId id);

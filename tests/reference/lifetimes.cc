@@ -19,9 +19,10 @@ std::vector<Judging::Use> Judging::UsesOf(TenantId id, size_t before) const {
   return uses;
 }
 
-Nodes Judging::RecordedTails(const Tenant& freed) const {
+Nodes Judging::RecordedTails(const Tenant& freed, std::optional<LaneId> without) const {
   Nodes tails;
   for (LaneId lane : freed.recorded) {
+    if (lane == without) continue;
     for (Node node : timeline_.lanes().Tail(lane, freed.freed)) tails.push_back(node);
   }
   return tails;
@@ -41,14 +42,14 @@ Nodes Judging::SeenByAnyHost(const Tenant& freed, bool incidental) const {
 
 // What covers a use at the free: the freeing thread, the owner's frontier, the work queued on recorded
 // streams (rule 18), what any host thread saw complete.
-Nodes Judging::FreeTargets(const Tenant& freed, bool with_recorded, bool incidental) {
+Nodes Judging::FreeTargets(const Tenant& freed, std::optional<LaneId> without, bool incidental) {
   const size_t f = freed.freed;
   Nodes targets = {timeline_.nodes(f).call, freed.free_marker};
   auto add = [&](const Nodes& nodes) { targets.insert(targets.end(), nodes.begin(), nodes.end()); };
   if (freed.owner != kNoLane) {
     add(timeline_.lanes().Frontier(freed.owner, f));
   }
-  if (with_recorded) add(RecordedTails(freed));
+  add(RecordedTails(freed, without));
   add(SeenByAnyHost(freed, incidental));
   if (incidental) targets.push_back(timeline_.nodes(f).ret);
   return targets;
@@ -59,8 +60,8 @@ void Judging::JudgeFree(size_t f) {
   if (id == ~TenantId{0} || tenant(id).exit_free) return;
   std::vector<Use> uses = UsesOf(id, f);
   RemarkRedundantRecords(id, uses);
-  const NodeSet real = Before(FreeTargets(tenant(id), true, false), 0, false);
-  Nodes over = RecordedTails(tenant(id));
+  const NodeSet real = Before(FreeTargets(tenant(id), std::nullopt, false), 0, false);
+  Nodes over = RecordedTails(tenant(id), std::nullopt);
   over.push_back(timeline_.nodes(f).call);
   for (Node node : SeenByAnyHost(tenant(id), false)) over.push_back(node);
   const NodeSet over_by_then = Before(over, 0, false);
@@ -98,22 +99,18 @@ bool Judging::Replaced(const Use& use, TenantId id) {
   return false;
 }
 
-// Needed iff its queued work covers a use that nothing else covers. Where uses remain uncovered, the
+// Redundant iff without it every use is covered as well. Where uses remain uncovered with all of them, the
 // record is not what is wrong.
 void Judging::RemarkRedundantRecords(TenantId id, std::vector<Use> uses) {
-  if (tenant(id).recorded.empty()) return;
-  const NodeSet all = Before(FreeTargets(tenant(id), true, false), 0, false);
   std::erase_if(uses, [&](const Use& use) { return Replaced(use, id); });
-  for (const Use& use : uses) {
-    if (!all.HasAll(use.done)) return;
-  }
-  const NodeSet otherwise = Before(FreeTargets(tenant(id), false, false), 0, false);
+  auto all_covered = [&](std::optional<LaneId> without) {
+    const NodeSet covered = Before(FreeTargets(tenant(id), without, false), 0, false);
+    return std::all_of(uses.begin(), uses.end(),
+                       [&](const Use& use) { return covered.HasAll(use.done); });
+  };
+  if (tenant(id).recorded.empty() || !all_covered(std::nullopt)) return;
   for (LaneId lane : tenant(id).recorded) {
-    const NodeSet covered = Before(timeline_.lanes().Tail(lane, tenant(id).freed), 0, false);
-    const bool needed = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-      return !otherwise.HasAll(use.done) && covered.HasAll(use.done);
-    });
-    if (!needed) AddRemark("redundant-record-stream", tenant(id).name, tenant(id).freed);
+    if (all_covered(lane)) AddRemark("redundant-record-stream", tenant(id).name, tenant(id).freed);
   }
 }
 
@@ -160,8 +157,8 @@ void Judging::Settle(Pending* pending, std::optional<size_t> allocation) {
 void Judging::ReportUses(Pending* pending, std::optional<size_t> allocation) {
   const TenantId id = pending->tenant;
   const StorageId storage = tenant(id).storage;
-  const Nodes at_free = FreeTargets(tenant(id), true, false);
-  Nodes incidental = FreeTargets(tenant(id), true, true);
+  const Nodes at_free = FreeTargets(tenant(id), std::nullopt, false);
+  Nodes incidental = FreeTargets(tenant(id), std::nullopt, true);
   if (allocation) {
     for (Node node : OwnerAt(tenant(id), *allocation)) incidental.push_back(node);
   }
