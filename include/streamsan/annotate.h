@@ -41,6 +41,8 @@ typedef struct streamsan_table {
   void (*device_flag)(const void* base, size_t bytes);
   void (*stream_name)(const void* stream, const char* name);
   void (*thread_name)(const char* name);
+  void (*pool_enter)(const void* pool);
+  void (*pool_leave)(const void* pool);
 } streamsan_table;
 
 static inline const streamsan_table* streamsan_find(void) {
@@ -57,7 +59,7 @@ static inline const streamsan_table* streamsan_find(void) {
 #define STREAMSAN_CALL_(member, ...)                                                             \
   do {                                                                                           \
     const streamsan_table* t_ = streamsan_find();                                                \
-    if (t_ && t_->size > offsetof(streamsan_table, member)) t_->member(__VA_ARGS__);             \
+    if (t_ && t_->size > offsetof(streamsan_table, member) && t_->member) t_->member(__VA_ARGS__); \
   } while (0)
 
 /* Gives [base, base + bytes) a name in reports. */
@@ -96,6 +98,10 @@ static inline void streamsan_pool_free(const void* pool, const void* base) {
 static inline void streamsan_pool_record_use(const void* pool, const void* base, const void* stream) {
   STREAMSAN_CALL_(pool_record_use, pool, base, stream);
 }
+/* Between the two this thread runs the allocator's own code: an event that it queries there tells it about
+ * its own deferred blocks and orders nothing else. */
+static inline void streamsan_pool_enter(const void* pool) { STREAMSAN_CALL_(pool_enter, pool); }
+static inline void streamsan_pool_leave(const void* pool) { STREAMSAN_CALL_(pool_leave, pool); }
 /* The next operation that this thread queues on `stream` is the allocator's own initialising write. */
 static inline void streamsan_fill(const void* stream, const void* base, size_t bytes) {
   STREAMSAN_CALL_(fill, stream, base, bytes);
