@@ -20,15 +20,17 @@ CachingAllocator::~CachingAllocator() {
 
 // Makes blocks whose recorded work is over available, oldest first, as far as they are.
 void CachingAllocator::CollectPending() {
+  streamsan_pool_enter(this);
   while (!pending_.empty()) {
     auto [event, block] = pending_.front();
     const CUresult state = cuEventQuery(event);
-    if (state == CUDA_ERROR_NOT_READY) return;
+    if (state == CUDA_ERROR_NOT_READY) break;
     CU(state);
     CU(cuEventDestroy(event));
     if (--block->pending == 0) free_[{block->owner, block->bytes, block->address}] = block;
     pending_.pop_front();
   }
+  streamsan_pool_leave(this);
 }
 
 CachingAllocator::Block* CachingAllocator::Take(CUstream stream, size_t bytes) {

@@ -25,7 +25,7 @@ constexpr KernelUse kUses[] = {
     {"transform", "wr"},
     {"exchange", "wr"},
     {"unpermute_backward", "wwr"},
-    {"expert_backward", "wwr"},
+    {"expert_backward", "mwrr"},
     {"accumulate", "mr"},
     {"fill_nan", "w"},
     {"check", "ar"},

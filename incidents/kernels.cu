@@ -27,11 +27,12 @@ VGPU_KERNEL(unpermute_backward,
   }
 }
 
-// hidden = 2 * gradient; input = hidden + gradient.
-VGPU_KERNEL(expert_backward, (float* hidden, float* input, const float* gradient, uint32_t n)) {
+// hidden = 2 * gradient; input = hidden + gradient + saved.
+VGPU_KERNEL(expert_backward,
+            (float* hidden, float* input, const float* gradient, const float* saved, uint32_t n)) {
   for (uint32_t i = vgpu_thread(); i < n; i += vgpu_threads()) {
     hidden[i] = 2 * gradient[i];
-    input[i] = hidden[i] + gradient[i];
+    input[i] = hidden[i] + gradient[i] + saved[i];
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int kMicroBatches = 2;
 constexpr float kCombineShift = 1;
 
-// What a step computes, for micro-batch m: x = base + i%7; dispatched x; expert 2x; combined 2x + 1.
+// What a step computes, for micro-batch m: x = base + i%7; dispatched = x; expert = 2x; combined = 2x + 1.
 float Base(uint32_t step, int m) { return static_cast<float>(1 + step % 512) + 0.25f * static_cast<float>(m); }
 
 class Moe {
@@ -95,7 +95,6 @@ void Moe::Expert(MicroBatch& b) {
   gpu_.Launch(compute_, "transform", b.expert, static_cast<const float*>(b.dispatched), 2.0f, 0.0f,
               options_.elements);
   Signal(b.expert_done, compute_);
-  allocator_.Free(b.dispatched);
 }
 
 void Moe::Combine(MicroBatch& b) {
@@ -149,18 +148,19 @@ void Moe::ExpertBackward(MicroBatch& b, uint32_t step, int m) {
   Await(compute_, b.combine_back);
   // Two tensors of the size that CombineBackward has just given back.
   float* hidden = Tensor(compute_, "hidden_gradient");
-  float* hidden2 = Tensor(compute_, "hidden_gradient2");
-  gpu_.Launch(compute_, "expert_backward", hidden, hidden2, static_cast<const float*>(b.combine_gradient),
-              options_.elements);
-  gpu_.Launch(compute_, "transform", b.input_gradient, static_cast<const float*>(hidden2), 1.0f, 0.0f,
+  float* input = Tensor(compute_, "expert_gradient");
+  gpu_.Launch(compute_, "expert_backward", hidden, input, static_cast<const float*>(b.combine_gradient),
+              static_cast<const float*>(b.dispatched), options_.elements);
+  gpu_.Launch(compute_, "transform", b.input_gradient, static_cast<const float*>(input), 1.0f, 0.0f,
               options_.elements);
   allocator_.Free(hidden);
-  allocator_.Free(hidden2);
+  allocator_.Free(input);
+  allocator_.Free(b.dispatched);
   allocator_.Free(b.combine_gradient);
   const auto scale = static_cast<float>(2 + m);
   checker_.Expect(compute_, b.probability_gradient, scale * (2 * Base(step, m) + kCombineShift), 2 * scale,
                   options_.elements);
-  checker_.Expect(compute_, b.input_gradient, 3 * (scale + 2), 3, options_.elements);
+  checker_.Expect(compute_, b.input_gradient, 3 * (scale + 2) + Base(step, m), 4, options_.elements);
 }
 
 void Moe::Step(uint32_t step) {

@@ -366,7 +366,9 @@ void RunWithBlockedHostFunction(const char* policy) {
   EXPECT_CU(cuCtxSynchronize());
   const Log log = device.ReadLog();
   EXPECT_EQ(3u, log.size()) << policy;
-  if (std::string(policy) == "eager") EXPECT_EQ((Log{2, 1, 3}), log);
+  if (std::string(policy) == "eager") {
+    EXPECT_EQ((Log{2, 1, 3}), log);
+  }
 }
 
 TEST(DriverDeathTest, ABlockedHostFunctionHoldsUpItsStreamOnly) {

@@ -121,7 +121,7 @@ TEST(Order, PerThreadStreamsAreOneLaneAThread) {
       EXPECT_CU(cuCtxSetCurrent(device.context()));
       device.Mark(nullptr, 2, true);
     }).join();
-    device.Mark(kLegacy, 3);
+    device.Mark(kLegacy, 3);  // waits for what the thread left behind, too
     device.Mark(nullptr, 4, true);
   });
   EXPECT_UNORDERED(logs, 1, 2);

@@ -128,13 +128,32 @@ void Machine::RemoveStream(Stream* stream) {
   if (stream->queue.empty()) stream->context->streams.erase(stream);
 }
 
+// Gives a thread's own streams back when it ends; what is queued in them still runs.
+struct ThreadEnd {
+  ~ThreadEnd() {
+    if (!Forked()) Machine::Get().EndThread(ThreadNumber());
+  }
+};
+
 Stream* Machine::PerThread(Context* context) {
+  thread_local ThreadEnd end;
+  (void)end;
   Stream*& stream = context->per_thread[ThreadNumber()];
   if (!stream) {
     stream = AddStream(context, StreamKind::kPerThread, 0);
     stream->thread = ThreadNumber();
   }
   return stream;
+}
+
+void Machine::EndThread(uint64_t thread) {
+  auto lock = Lock();
+  contexts.Each([&](Context& context) {
+    const auto own = context.per_thread.find(thread);
+    if (own == context.per_thread.end()) return;
+    RemoveStream(own->second);
+    context.per_thread.erase(own);
+  });
 }
 
 std::vector<OpPtr> Machine::Tails(const Context& context) const {

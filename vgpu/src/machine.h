@@ -34,6 +34,10 @@ class Registry {
     return it == objects_.end() ? nullptr : it->second.get();
   }
   void Remove(const T* object) { objects_.erase(object); }
+  template <typename Visit>
+  void Each(Visit visit) {
+    for (auto& [key, object] : objects_) visit(*object);
+  }
   template <typename Predicate>
   void RemoveIf(Predicate predicate) {
     std::erase_if(objects_, [&](const auto& entry) { return predicate(*entry.second); });
@@ -67,6 +71,7 @@ class Machine {
   Stream* AddStream(Context* context, StreamKind kind, int priority);
   void RemoveStream(Stream* stream);
   Stream* PerThread(Context* context);
+  void EndThread(uint64_t thread);  // takes the lock
   // Queues an operation behind everything that the ordering rules put before it.
   OpPtr Issue(Stream& stream, NewOp what);
   // The last operations of all streams of a context, or of all contexts of a device.
