@@ -130,6 +130,12 @@ bool CrossClocks::SameAs(const CrossClocks& other) const {
     const Clock &a = points_[i].start, &b = other.points_[i].start;
     if (!a.Covers(b) || !b.Covers(a)) return false;
   }
+  // Also what is no signal itself: a walk judges with the starts of the walk before.
+  for (const auto& [index, start] : starts_) {
+    auto theirs = other.starts_.find(index);
+    if (theirs == other.starts_.end()) return false;
+    if (!start.Covers(theirs->second) || !theirs->second.Covers(start)) return false;
+  }
   return true;
 }
 
