@@ -1,7 +1,8 @@
 // The command line. The one translation unit that knows CLI11; each command is a file of its own.
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "src/cli/environment.h"
 #include "src/cli/options.h"
@@ -25,6 +26,7 @@ constexpr char kUsage[] = "usage: streamsan run|record [OPTIONS] -- PROGRAM [ARG
 struct Words {
   std::string format = "text";
   std::string confidence;
+  std::vector<std::string> program;
 };
 
 void AddReportOptions(CLI::App* app, ReportOptions& options, Words& words) {
@@ -79,8 +81,12 @@ class CommandLine {
   }
 
   int Parse(int argc, char** argv) {
+    char** end = argv + argc;
+    char** dashes =
+        std::find_if(argv, end, [](const char* word) { return !std::strcmp(word, "--"); });
+    if (dashes != end) behind_.assign(dashes + 1, end);
     try {
-      app_.parse(argc, argv);
+      app_.parse(static_cast<int>(dashes - argv), argv);
     } catch (const CLI::ParseError& error) {
       return app_.exit(error) == 0 ? kExitOk : kExitUsage;
     }
@@ -93,25 +99,23 @@ class CommandLine {
         app_.add_subcommand("run", "Watch a program, report at its exit: run [OPTIONS] -- PROGRAM");
     AddReportOptions(run, run_.report, words_);
     run->add_option("-o,--output", run_.output, "Also keep the trace: FILE.sst or a directory");
-    run->prefix_command();
-    run->callback([this, run] { Start(run, /*analyse=*/true); });
+    run->add_option("PROGRAM", words_.program, "With its arguments, behind --");
+    run->callback([this] { Start(/*analyse=*/true); });
 
     auto* record =
         app_.add_subcommand("record", "Keep the trace only: record -o FILE|DIR -- PROGRAM");
     record->add_option("-o,--output", run_.output, "FILE.sst or a directory")->required();
-    record->prefix_command();
-    record->callback([this, record] { Start(record, /*analyse=*/false); });
+    record->add_option("PROGRAM", words_.program, "With its arguments, behind --");
+    record->callback([this] { Start(/*analyse=*/false); });
   }
 
-  void Start(CLI::App* command, bool analyse) {
-    run_.command = command->remaining();
-    if (!run_.command.empty() && run_.command.front() == "--")
-      run_.command.erase(run_.command.begin());
+  // Everything behind the first `--` is the program's and never looked at.
+  void Start(bool analyse) {
+    run_.command = words_.program;
+    run_.command.insert(run_.command.end(), behind_.begin(), behind_.end());
     run_.analyse = analyse;
     if (run_.command.empty()) {
       exit_ = Complain({"", "no program given", kUsage});
-    } else if (run_.command.front().rfind('-', 0) == 0) {
-      exit_ = Complain({run_.command.front(), "no such option", kUsage});
     } else if (Finish(run_.report)) {
       exit_ = RunCommand(run_);
     }
@@ -147,6 +151,7 @@ class CommandLine {
 
   CLI::App app_{"StreamSan finds the synchronisation bugs of GPU programs from one ordinary run"};
   Words words_;
+  std::vector<std::string> behind_;  // the words behind --
   RunCommandOptions run_;
   CheckCommandOptions check_;
   LitmusCommandOptions litmus_;

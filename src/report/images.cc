@@ -1,20 +1,13 @@
 #include "src/report/images.h"
 
-#include <cxxabi.h>
 #include <elfutils/libdwfl.h>
 
 #include <cstdlib>
 
+#include "src/report/inlines.h"
+
 namespace ss {
 namespace {
-
-std::string Demangle(const char* name) {
-  int status = 0;
-  char* plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string text = status == 0 ? plain : name;
-  std::free(plain);
-  return text;
-}
 
 // Debug information from the image itself or its separate file under /usr/lib/debug.
 // dwfl_standard_find_debuginfo would also ask a debuginfod server where the environment names one:
@@ -50,7 +43,7 @@ class Image {
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
 
-  const Frame& Lookup(uint64_t address) {
+  const std::vector<Frame>& Lookup(uint64_t address) {
     auto [at, fresh] = frames_.try_emplace(address);
     if (fresh) at->second = Resolve(address);
     return at->second;
@@ -67,27 +60,29 @@ class Image {
     return length <= 0 || std::string(reinterpret_cast<const char*>(bits), length) == build_id;
   }
 
-  Frame Resolve(uint64_t address) const {
-    Frame frame;
+  std::vector<Frame> Resolve(uint64_t address) const {
+    std::vector<Frame> frames(1);
+    Frame& frame = frames.front();
     frame.module = path_;
     frame.offset = address;
-    if (!module_ || address == 0) return frame;
+    if (!module_ || address == 0) return frames;
     GElf_Addr call = address - 1;  // a return address belongs to the line after the call
-    if (const char* name = dwfl_module_addrname(module_, call)) frame.fn = Demangle(name);
+    if (const char* name = dwfl_module_addrname(module_, call)) frame.fn = Demangled(name);
     if (Dwfl_Line* line = dwfl_module_getsrc(module_, call)) {
       int number = 0;
       const char* file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
       if (file) frame.file = file;
       if (file) frame.line = static_cast<uint32_t>(number);
     }
-    return frame;
+    ExpandInlines(module_, call, frames);
+    return frames;
   }
 
   std::string path_;
   Dwfl* dwfl_ = nullptr;
   Dwfl_Module* module_ = nullptr;
   mutable GElf_Addr bias_ = 0;
-  std::unordered_map<uint64_t, Frame> frames_;
+  std::unordered_map<uint64_t, std::vector<Frame>> frames_;
 };
 
 ImageCache::ImageCache() = default;
@@ -99,8 +94,8 @@ Image& ImageCache::Open(const std::string& path, const std::string& build_id) {
   return *image;
 }
 
-const Frame& ImageCache::Lookup(const std::string& path, const std::string& build_id,
-                                uint64_t address) {
+const std::vector<Frame>& ImageCache::Lookup(const std::string& path, const std::string& build_id,
+                                             uint64_t address) {
   return Open(path, build_id).Lookup(address);
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "src/report/symbols.h"
 
@@ -17,8 +18,10 @@ class ImageCache {
   ImageCache();
   ~ImageCache();
 
-  // `address` is relative to the image's load bias. The frame always has module and offset.
-  const Frame& Lookup(const std::string& path, const std::string& build_id, uint64_t address);
+  // `address` is relative to the image's load bias. One frame, and one more for each function that
+  // the compiler inlined there, innermost first. Every frame has module and offset.
+  const std::vector<Frame>& Lookup(const std::string& path, const std::string& build_id,
+                                   uint64_t address);
 
  private:
   Image& Open(const std::string& path, const std::string& build_id);

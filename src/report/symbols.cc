@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -12,15 +13,25 @@ namespace {
 
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Between the program and the driver: never what a reader looks for.
-bool IsPlumbing(const Frame& frame) {
-  static constexpr std::array kPrefixes = {"libcuda.", "libcudart", "libstreamsan_capture",
-                                           "libc10_cuda"};
-  std::string_view name = BaseName(frame.module);
-  for (std::string_view prefix : kPrefixes) {
-    if (name.substr(0, prefix.size()) == prefix) return true;
-  }
-  return false;
+template <size_t N>
+bool BeginsWithOneOf(std::string_view text, const std::array<std::string_view, N>& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](auto prefix) { return text.substr(0, prefix.size()) == prefix; });
+}
+
+bool EndsWith(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool SameLine(const Frame& a, const Frame& b) {
+  return a.file == b.file && a.line == b.line && (!a.file.empty() || a.offset == b.offset);
+}
+
+bool InOneOf(const Frame& frame, const std::vector<const std::vector<Frame>*>& stacks) {
+  return std::any_of(stacks.begin(), stacks.end(), [&](const std::vector<Frame>* stack) {
+    return std::any_of(stack->begin(), stack->end(),
+                       [&](const Frame& other) { return SameLine(frame, other); });
+  });
 }
 
 }  // namespace
@@ -38,17 +49,15 @@ void Symboliser::AddStack(StackId stack, std::vector<uint64_t> addresses) {
   resolved_.erase(stack);
 }
 
-Frame Symboliser::Resolve(const Space& space, uint64_t address) {
+void Symboliser::Resolve(const Space& space, uint64_t address, std::vector<Frame>& frames) {
   auto after = space.upper_bound(address);
-  if (after != space.begin()) {
-    const ModuleMap& module = std::prev(after)->second;
-    if (address < module.end) {
-      return images_->Lookup(module.path, module.build_id, address - module.bias);
-    }
+  const ModuleMap* module = after == space.begin() ? nullptr : &std::prev(after)->second;
+  if (module && address < module->end) {
+    const auto& found = images_->Lookup(module->path, module->build_id, address - module->bias);
+    frames.insert(frames.end(), found.begin(), found.end());
+  } else {
+    frames.push_back({"", "", 0, "", address});
   }
-  Frame unknown;
-  unknown.offset = address;
-  return unknown;
 }
 
 const std::vector<Frame>& Symboliser::Frames(StackId stack) {
@@ -56,18 +65,33 @@ const std::vector<Frame>& Symboliser::Frames(StackId stack) {
   auto raw = raw_.find(stack);
   if (!fresh || raw == raw_.end()) return at->second;
   for (uint64_t address : raw->second.addresses) {
-    at->second.push_back(Resolve(spaces_[raw->second.space], address));
+    Resolve(spaces_[raw->second.space], address, at->second);
   }
   return at->second;
 }
 
-const Frame* SiteOf(const std::vector<Frame>& frames) {
-  const Frame* without_line = nullptr;
+bool IsProgramFrame(const Frame& frame) {
+  static constexpr std::array<std::string_view, 4> kModules = {
+      "libcuda.", "libcudart", "libstreamsan_capture", "libc10_cuda"};
+  static constexpr std::array<std::string_view, 3> kStart = {"__libc_start", "_start", "__clone"};
+  return !BeginsWithOneOf(BaseName(frame.module), kModules) && !BeginsWithOneOf(frame.fn, kStart) &&
+         !EndsWith(frame.file, "streamsan/annotate.h");
+}
+
+const Frame* SiteOf(const std::vector<Frame>& frames,
+                    const std::vector<const std::vector<Frame>*>& others) {
+  const Frame *without_line = nullptr, *shared = nullptr;
   for (const Frame& frame : frames) {
-    if (IsPlumbing(frame)) continue;
-    if (!frame.file.empty()) return &frame;
-    if (!without_line) without_line = &frame;
+    if (!IsProgramFrame(frame)) continue;
+    if (frame.file.empty()) {
+      if (!without_line) without_line = &frame;
+    } else if (!InOneOf(frame, others)) {
+      return &frame;
+    } else if (!shared) {
+      shared = &frame;
+    }
   }
+  if (shared) return shared;
   return without_line ? without_line : frames.empty() ? nullptr : &frames.front();
 }
 

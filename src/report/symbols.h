@@ -60,7 +60,7 @@ class Symboliser {
     std::vector<uint64_t> addresses;
   };
 
-  Frame Resolve(const Space& space, uint64_t address);
+  void Resolve(const Space& space, uint64_t address, std::vector<Frame>& frames);
 
   std::vector<Space> spaces_;
   std::unordered_map<StackId, Raw> raw_;
@@ -70,8 +70,13 @@ class Symboliser {
 
 // The frame that a one-line report names: the innermost one outside the driver, the CUDA runtime
 // and this tool, one with a source line if there is any (a statically linked runtime has none).
-// Null for an empty stack.
-const Frame* SiteOf(const std::vector<Frame>& frames);
+// Frames that also occur in one of `others` are passed over where possible: a wrapper that every
+// launch goes through tells the reader nothing. Null for an empty stack.
+const Frame* SiteOf(const std::vector<Frame>& frames,
+                    const std::vector<const std::vector<Frame>*>& others = {});
+
+// False for the driver, the CUDA runtime, this tool, and the C library's start of a process.
+bool IsProgramFrame(const Frame& frame);
 
 // "moe.cc:211", else "app+0x4010", else "".
 std::string ShortText(const Frame& frame);

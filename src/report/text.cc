@@ -5,6 +5,7 @@
 
 #include "src/report/coverage.h"
 #include "src/report/print.h"
+#include "src/report/rows.h"
 #include "src/report/timeline.h"
 #include "src/report/words.h"
 
@@ -13,10 +14,6 @@ namespace {
 
 constexpr size_t kWidth = 100;
 constexpr size_t kStackFrames = 8;  // per stack; JSON has them all
-
-struct Row {
-  std::string role, op, name, lane, access, place;
-};
 
 // One PrintText call: appends to `out_`.
 class TextPrinter {
@@ -48,20 +45,10 @@ class TextPrinter {
     return input_.report.pid ? fmt::format("=={}== StreamSan:", input_.report.pid) : "StreamSan:";
   }
 
-  // `source`: of the finding; "" = the report's program.
-  std::string Place(const std::string& source, StackId stack, uint32_t line) const {
-    if (line) {
-      const std::string& file = source.empty() ? input_.report.program : source;
-      return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
-    }
-    const Frame* frame = SiteOf(input_.symbols.Frames(stack));
-    return frame ? ShortText(*frame) : "";
-  }
-
   std::string Subject(const Finding& finding) const {
     const BufferRef& buffer = finding.buffer;
     std::string text = fmt::format("Block {} ({}", buffer.name, BytesText(buffer.bytes));
-    std::string place = Place(finding.source, buffer.alloc_stack, buffer.alloc_line);
+    std::string place = PlaceText(input_, finding.source, buffer.alloc_stack, buffer.alloc_line);
     if (!place.empty()) text += ", allocated at " + place;
     if (!buffer.owner.empty()) text += ", owner " + buffer.owner;
     return text + ")";
@@ -77,34 +64,6 @@ class TextPrinter {
       Line("  {:<5} {}", shown, line);
       shown = "";
     }
-  }
-
-  Row MakeRow(const char* role, const Site& site, const Finding& finding) const {
-    std::string op = site.op ? fmt::format("op {}", site.op) : "";
-    std::string lane = site.rank ? fmt::format("rank{} {}", site.rank, site.lane) : site.lane;
-    return {role,
-            op,
-            site.name,
-            lane,
-            AccessText(site, finding.buffer.name),
-            Place(finding.source, site.stack, site.line)};
-  }
-
-  std::vector<Row> Rows(const Finding& finding) const {
-    bool lifetime = finding.code == "lifetime";
-    bool alloc = finding.second.access == "alloc";
-    std::vector<Row> rows = {MakeRow(lifetime ? "use" : "first", finding.first, finding)};
-    if (finding.second.op) {
-      rows.push_back(MakeRow(!lifetime ? "second"
-                             : alloc   ? "alloc"
-                                       : "free",
-                             finding.second, finding));
-    }
-    if (finding.reuse.op) {
-      rows.push_back(MakeRow("reuse", finding.reuse, finding));
-      if (finding.struck) rows.back().access = "struck in this run";
-    }
-    return rows;
   }
 
   void Table(const std::vector<Row>& rows) {
@@ -134,25 +93,21 @@ class TextPrinter {
     Line("");
   }
 
-  void Stack(const char* role, const Site& site) {
-    const std::vector<Frame>& frames = input_.symbols.Frames(site.stack);
+  void Stack(const Row& row) {
+    const std::vector<Frame>& frames = input_.symbols.Frames(row.site->stack);
     if (frames.size() < 2) return;  // the table has the one frame
-    Line("    {} op {} was issued by {} at", role, site.op, site.host);
-    for (size_t i = 0; i < std::min(frames.size(), kStackFrames); ++i) {
+    Line("    {} {} was issued by {} at", row.role, row.op, row.site->host);
+    size_t shown = 0;
+    for (size_t i = 0; i < frames.size() && shown < kStackFrames; ++i) {
+      if (!IsProgramFrame(frames[i])) continue;
       const std::string& fn = frames[i].fn;
-      Line("      #{} {}  {}", i, fn.empty() ? "?" : fn, ShortText(frames[i]));
+      Line("      #{} {}  {}", shown++, fn.empty() ? "?" : FunctionText(fn), ShortText(frames[i]));
     }
-    if (frames.size() > kStackFrames) Line("      ... {} more", frames.size() - kStackFrames);
   }
 
-  void Stacks(const Finding& finding) {
+  void Stacks(const std::vector<Row>& rows) {
     size_t before = out_.size();
-    for (const Row& row : Rows(finding)) {
-      const Site& site = row.role == "reuse"                        ? finding.reuse
-                         : row.role == "first" || row.role == "use" ? finding.first
-                                                                    : finding.second;
-      Stack(row.role.c_str(), site);
-    }
+    for (const Row& row : rows) Stack(row);
     if (out_.size() != before) Line("");
   }
 
@@ -178,9 +133,10 @@ class TextPrinter {
     Line("{} {}{}", Prefix(), Paint(error ? "1;31" : "1;33", head), times);
     Paragraph(WrongText(finding, Subject(finding)));
     Line("");
-    Table(Rows(finding));
+    std::vector<Row> rows = RowsOf(input_, finding);
+    Table(rows);
     Timeline(finding);
-    Stacks(finding);
+    Stacks(rows);
     if (std::string why = WhyText(finding); !why.empty()) Labelled("Why", why);
     Fixes(finding);
     Labelled("Basis", BasisText(finding));
@@ -189,7 +145,7 @@ class TextPrinter {
 
   void AdviceLine(const Advice& advice) {
     std::string times = advice.count > 1 ? fmt::format("  ({} times)", advice.count) : "";
-    std::string place = Place(advice.source, advice.site.stack, advice.site.line);
+    std::string place = PlaceText(input_, advice.source, advice.site.stack, advice.site.line);
     Line("{} advice {}  {}{}", Prefix(), advice.code, advice.subject, times);
     Paragraph(place.empty() ? advice.text : fmt::format("{} [{}]", advice.text, place));
     Line("");
@@ -203,8 +159,8 @@ class TextPrinter {
            Counted(selection.below_confidence, "more hazard"));
     }
     if (selection.suppressed + selection.suppressed_advice) {
-      Line("  {} and {} suppressed.", Counted(selection.suppressed, "hazard"),
-           Counted(selection.suppressed_advice, "advice"));
+      Line("  {} and {} advice suppressed.", Counted(selection.suppressed, "hazard"),
+           selection.suppressed_advice);
     }
     for (const Suppression& line : selection.suppressions) {
       if (!line.matched) Line("  unused suppression {}: {}:{}", line.place, line.code, line.glob);

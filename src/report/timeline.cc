@@ -49,8 +49,9 @@ std::string OtherText(const Site& site) {
       break;
   }
   std::string kind = Name(site.kind);
-  bool named = !site.name.empty() && site.name != kind;
-  return fmt::format("{} {}{}{}", site.op, kind, named ? " " : "", named ? site.name : "");
+  bool says_kind = site.name.compare(0, kind.size(), kind) == 0;
+  if (!site.name.empty()) kind = says_kind ? site.name : kind + " " + site.name;
+  return fmt::format("{} {}", site.op, kind);
 }
 
 std::vector<Cell> Cells(const Finding& finding) {

@@ -116,8 +116,8 @@ std::string WhyText(const Finding& finding) {
   parts.insert(parts.end(), finding.evidence.begin(), finding.evidence.end());
   std::string text;
   for (size_t i = 0; i < parts.size(); ++i) {
-    bool said = std::find(parts.begin(), parts.begin() + i, parts[i]) != parts.begin() + i;
-    if (said || parts[i].empty()) continue;
+    std::string part = parts[i].substr(0, parts[i].find_last_not_of('.') + 1);
+    if (part.empty() || text.find(part) != std::string::npos) continue;
     text += (text.empty() ? "" : " ") + parts[i] + (parts[i].back() == '.' ? "" : ".");
   }
   return text;
@@ -132,6 +132,18 @@ std::string BasisText(const Finding& finding) {
   }
   const char* order = finding.handover_only ? "hand-over between host threads" : "exact";
   return fmt::format("direction: {}; extent: {}; order: {}.", Name(direction), Name(extent), order);
+}
+
+std::string FunctionText(const std::string& function) {
+  constexpr size_t kLong = 60;
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  std::string text = function;
+  for (size_t at; (at = text.find(kAnonymous)) != std::string::npos;)
+    text.erase(at, kAnonymous.size());
+  if (text.compare(0, 8, "operator") == 0) return text;
+  if (size_t open = text.find('('); open != std::string::npos && open != 0) text.resize(open);
+  size_t angle = text.find('<');
+  return text.size() > kLong && angle != std::string::npos ? text.substr(0, angle) + "<...>" : text;
 }
 
 std::string Counted(uint64_t count, const std::string& noun) {

@@ -19,6 +19,9 @@ std::string WhyText(const Finding& finding);
 // The weakest source that the finding rests on, for each axis.
 std::string BasisText(const Finding& finding);
 
+// A function's name without its arguments, and without template arguments where it is long.
+std::string FunctionText(const std::string& function);
+
 // "12 hazards", "1 hazard".
 std::string Counted(uint64_t count, const std::string& noun);
 // Breaks at blanks so that no line is longer than `width`, unless one word is.

@@ -43,8 +43,10 @@ TEST(Usage, OptionsVariableIsChecked) {
   Ran unknown = Tool({"check", Example("r02_streams_ok")}, {{"STREAMSAN_OPTIONS", "colour=red"}});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_TRUE(Has(unknown.err, "colour=red")) << unknown.err;
-  EXPECT_EQ(Tool({"check", Example("r02_streams_ok")}, {{"STREAMSAN_OPTIONS", "mode=odd"}}).code, 2);
-  EXPECT_EQ(Tool({"check", Example("r02_streams_ok")}, {{"STREAMSAN_OPTIONS", "mode=strict"}}).code, 0);
+  EXPECT_EQ(Tool({"check", Example("r02_streams_ok")}, {{"STREAMSAN_OPTIONS", "mode=odd"}}).code,
+            2);
+  EXPECT_EQ(Tool({"check", Example("r02_streams_ok")}, {{"STREAMSAN_OPTIONS", "mode=strict"}}).code,
+            0);
 }
 
 TEST(Check, HazardsExit66) {
@@ -101,7 +103,8 @@ TEST(Check, TheSameInputGivesTheSameReport) {
 }
 
 TEST(Check, SuppressedHazardsDoNotCount) {
-  TemporaryFile racy(kRacy, ".litmus"), file("race-raw:X\nlifetime:Y\n", ".supp"), bad("race-raw\n");
+  TemporaryFile racy(kRacy, ".litmus"), file("race-raw:X\nlifetime:Y\n", ".supp"),
+      bad("race-raw\n");
   Ran ran = Tool({"check", "--suppressions", file.path(), racy.path()});
   EXPECT_EQ(ran.code, 0);
   EXPECT_TRUE(Has(ran.err, "unused suppression " + file.path() + ":2: lifetime:Y")) << ran.err;
@@ -118,7 +121,8 @@ TEST(Check, PrintLimitCutsTextOnly) {
 
 TEST(Check, CoverageCanBeRequired) {
   EXPECT_EQ(Tool({"check", "--require-coverage", Example("r02_streams_ok")}).code, 0);
-  TemporaryFile pool("stream s\nalloc X 1M device\ns: kernel k write X launch_event E\n", ".litmus");
+  TemporaryFile pool("stream s\nalloc X 1M device\ns: kernel k write X launch_event E\n",
+                     ".litmus");
   Ran ran = Tool({"check", "--require-coverage", pool.path()});
   if (Has(ran.err, "INCOMPLETE")) {
     EXPECT_EQ(ran.code, 3);
@@ -140,7 +144,8 @@ TEST(Check, StrictModeAndPossibleShowWhatAHandoverHides) {
   Ran possible = Tool({"check", "--min-confidence", "possible", "--format", "json", file.path()});
   EXPECT_EQ(possible.code, 66);
   EXPECT_EQ(Json::parse(possible.err)["hazards"][0]["confidence"], "possible");
-  EXPECT_EQ(Tool({"check", file.path()}, {{"STREAMSAN_OPTIONS", "min_confidence=possible"}}).code, 66);
+  EXPECT_EQ(Tool({"check", file.path()}, {{"STREAMSAN_OPTIONS", "min_confidence=possible"}}).code,
+            66);
 }
 
 TEST(Litmus, CountsAndExitCodes) {

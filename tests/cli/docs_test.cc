@@ -1,4 +1,5 @@
-// What the documentation shows is run: the snippets of docs/hazards, the files that docs/semantics.md names.
+// What the documentation shows is run: the snippets of docs/hazards, the files that
+// docs/semantics.md names.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -23,7 +24,8 @@ std::vector<std::string> Pages() {
 
 // The content of the block that begins with "```litmus KIND"; "" = there is none.
 std::string Snippet(const std::string& code, const std::string& kind) {
-  std::string text = ReadFile(SS_SOURCE_DIR "/docs/hazards/" + code + ".md"), open = "```litmus " + kind + "\n";
+  std::string text = ReadFile(SS_SOURCE_DIR "/docs/hazards/" + code + ".md"),
+              open = "```litmus " + kind + "\n";
   size_t begin = text.find(open);
   if (begin == std::string::npos) return "";
   begin += open.size();

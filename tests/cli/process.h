@@ -70,14 +70,14 @@ class Child {
   pid_t pid_ = -1;
 };
 
-inline Ran Run(std::vector<std::string> command, const Environment& environment = {}) {
+inline Ran Spawn(std::vector<std::string> command, const Environment& environment = {}) {
   return Child(std::move(command), environment).Wait();
 }
 
 // `streamsan ARGUMENTS...`
 inline Ran Tool(std::vector<std::string> arguments, const Environment& environment = {}) {
   arguments.insert(arguments.begin(), SS_BINARY_DIR "/bin/streamsan");
-  return Run(std::move(arguments), environment);
+  return Spawn(std::move(arguments), environment);
 }
 
 inline bool Has(const std::string& text, const std::string& part) {

@@ -167,7 +167,7 @@ TEST(Timeline, FitsItsWidthAndKeepsTheFinding) {
   ASSERT_EQ(rows.size(), 3u);
   for (const std::string& row : rows) EXPECT_LE(row.size(), 96u);
   EXPECT_TRUE(Has(rows[0], "[4182 reads X]"));
-  EXPECT_TRUE(Has(rows[2], " ? --[4190 writes X]"));
+  EXPECT_TRUE(Has(rows[2], " ? --[4190 fill X]"));
 }
 
 TEST(Words, SizesAndRanges) {
@@ -175,6 +175,13 @@ TEST(Words, SizesAndRanges) {
   EXPECT_EQ(BytesText(512), "512 B");
   EXPECT_EQ(RangeText(0, 8 << 20), "[0:8M]");
   EXPECT_EQ(RangeText(1, 4096), "[1:4K]");
+}
+
+TEST(Words, FunctionNamesAreShort) {
+  EXPECT_EQ(FunctionText("ss::(anonymous namespace)::Run(int const&)"), "ss::Run");
+  EXPECT_EQ(FunctionText("main"), "main");
+  std::string words(80, 'x');
+  EXPECT_EQ(FunctionText("void launch<" + words + ">(int)"), "void launch<...>");
 }
 
 TEST(Words, EveryHazardCodeHasItsSentence) {
