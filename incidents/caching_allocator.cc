@@ -35,7 +35,8 @@ void CachingAllocator::CollectPending() {
 
 CachingAllocator::Block* CachingAllocator::Take(CUstream stream, size_t bytes) {
   const auto found = free_.lower_bound({stream, bytes, 0});
-  if (found != free_.end() && std::get<0>(found->first) == stream && std::get<1>(found->first) == bytes) {
+  if (found != free_.end() && std::get<0>(found->first) == stream &&
+      std::get<1>(found->first) == bytes) {
     Block* block = found->second;
     free_.erase(found);
     return block;
@@ -58,7 +59,7 @@ float* CachingAllocator::Allocate(CUstream stream, uint32_t n, const char* name)
   streamsan_buffer(values, asked, name);
   if (fill_) {
     streamsan_fill(stream, values, asked);
-    gpu_.Launch(stream, "fill_nan", reinterpret_cast<uint32_t*>(values), n);
+    LAUNCH(gpu_, stream, "fill_nan", reinterpret_cast<uint32_t*>(values), n);
   }
   return values;
 }

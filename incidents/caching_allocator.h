@@ -1,6 +1,7 @@
-// A small stream-ordered caching allocator with PyTorch's rules: a block belongs to the stream that it was
-// allocated for; a freed block may be handed out again at once to that stream; a recorded other stream defers
-// that until the work queued on it at the free is done; recording the owner is silently dropped.
+// A small stream-ordered caching allocator with PyTorch's rules: a block belongs to the stream that
+// it was allocated for; a freed block may be handed out again at once to that stream; a recorded
+// other stream defers that until the work queued on it at the free is done; recording the owner is
+// silently dropped.
 //
 // Every call tells StreamSan what it does (annotate.h). One host thread.
 #pragma once
@@ -21,7 +22,8 @@ namespace ss::incidents {
 
 class CachingAllocator {
  public:
-  // `fill`: every allocation is filled with NaN on its stream, as a framework does in deterministic mode.
+  // `fill`: every allocation is filled with NaN on its stream, as a framework does in deterministic
+  // mode.
   CachingAllocator(Gpu& gpu, bool fill) : gpu_(gpu), fill_(fill) {}
   ~CachingAllocator();  // all blocks are free again
 
@@ -39,7 +41,8 @@ class CachingAllocator {
     std::set<CUstream> recorded;
     int pending = 0;  // events of recorded streams that are not over
   };
-  using Key = std::tuple<CUstream, size_t, CUdeviceptr>;  // smallest address first, as PyTorch orders them
+  using Key =
+      std::tuple<CUstream, size_t, CUdeviceptr>;  // smallest address first, as PyTorch orders them
 
   Block* Take(CUstream stream, size_t bytes);
   void CollectPending();

@@ -1,9 +1,9 @@
 // Incident 3: the initialising write that nobody ordered.
 //
-// Expert-parallel combine: the communication stream waits for compute, then the output is allocated on
-// compute. In deterministic mode the allocator queues its NaN fill there, behind the point that was waited
-// for, and the communication kernel writes the same memory. Two unordered writers: with a fast host and short
-// communication the fill lands last.
+// Expert-parallel combine: the communication stream waits for compute, then the output is allocated
+// on compute. In deterministic mode the allocator queues its NaN fill there, behind the point that
+// was waited for, and the communication kernel writes the same memory. Two unordered writers: with
+// a fast host and short communication the fill lands last.
 #include "scenario.h"
 
 namespace ss::incidents {
@@ -32,7 +32,8 @@ class Combine {
 };
 
 float* Combine::Output() {
-  return allocator_.Allocate(options_.fix == "alloc-on-comm" ? comm_ : compute_, options_.elements, "combined");
+  return allocator_.Allocate(options_.fix == "alloc-on-comm" ? comm_ : compute_, options_.elements,
+                             "combined");
 }
 
 void Combine::Step(uint32_t step) {
@@ -40,7 +41,7 @@ void Combine::Step(uint32_t step) {
   const bool early = !faulty || options_.fix == "alloc-before-wait";
   float* expert = allocator_.Allocate(compute_, options_.elements, "expert");
   const auto base = static_cast<float>(1 + step % 512);
-  gpu_.Launch(compute_, "produce", expert, base, options_.elements);
+  LAUNCH(gpu_, compute_, "produce", expert, base, options_.elements);
 
   float* combined = early ? Output() : nullptr;
   gpu_.WaitStream(comm_, compute_);
@@ -48,7 +49,7 @@ void Combine::Step(uint32_t step) {
   if (!early) combined = Output();
   if (options_.fix == "wait") gpu_.WaitStream(comm_, compute_);
   if (options_.fix == "host-sync") CU(cuStreamSynchronize(compute_));
-  gpu_.Launch(comm_, "exchange", combined, static_cast<const float*>(expert), 2.0f, 1.0f, options_.elements);
+  LAUNCH(gpu_, comm_, "exchange", combined, expert, 2.0f, 1.0f, options_.elements);
   allocator_.RecordStream(expert, comm_);
   allocator_.Free(expert);
 
@@ -70,7 +71,8 @@ Checker::Counts Run(const Options& options) {
 int main(int argc, char** argv) {
   using namespace ss::incidents;
   return Main({"ep_combine_fill",
-               "expert-parallel combine: the output's NaN fill is queued after the wait that should cover it",
+               "expert-parallel combine: the output's NaN fill is queued after the wait that "
+               "should cover it",
                {"alloc-after-wait"},
                {"alloc-before-wait", "alloc-on-comm", "wait", "host-sync"},
                {},

@@ -10,15 +10,16 @@ namespace ss::incidents {
 
 namespace {
 
-constexpr unsigned kBlocks = 8;
-constexpr unsigned kThreads = 32;
-
 streamsan_mode Mode(char letter) {
   switch (letter) {
-    case 'r': return STREAMSAN_READ;
-    case 'w': return STREAMSAN_WRITE;
-    case 'a': return STREAMSAN_ATOMIC;
-    default: return STREAMSAN_READ_WRITE;
+    case 'r':
+      return STREAMSAN_READ;
+    case 'w':
+      return STREAMSAN_WRITE;
+    case 'a':
+      return STREAMSAN_ATOMIC;
+    default:
+      return STREAMSAN_READ_WRITE;
   }
 }
 
@@ -38,8 +39,9 @@ Gpu::Gpu(uint64_t delay_ns) : delay_ns_(delay_ns) {
   CU(cuCtxSetCurrent(context_));
   const void* image = KernelImage();
   if (!image) {
-    std::fprintf(stderr, "no kernels for a real GPU in this build: configure with -DSTREAMSAN_CUDA=ON "
-                         "(needs nvcc), or run on the virtual GPU\n");
+    std::fprintf(stderr,
+                 "no kernels for a real GPU in this build: configure with -DSTREAMSAN_CUDA=ON "
+                 "(needs nvcc), or run on the virtual GPU\n");
     std::exit(2);
   }
   CU(cuModuleLoadData(&module_, image));
@@ -90,10 +92,6 @@ CUdeviceptr Gpu::Allocate(size_t bytes, const char* name) {
   CU(cuMemsetD8(address, 0, bytes));
   CU(cuCtxSynchronize());
   return address;
-}
-
-void Gpu::LaunchRaw(CUstream stream, const char* kernel, void** parameters) {
-  CU(cuLaunchKernel(kernels_.at(kernel), kBlocks, 1, 1, kThreads, 1, 1, 0, stream, parameters, nullptr));
 }
 
 void Gpu::WaitStream(CUstream consumer, CUstream producer) {

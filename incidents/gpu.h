@@ -1,18 +1,40 @@
-// A thin layer over the driver's interface for the incidents: one device, named streams, typed launches.
-// Errors of the driver end the program with exit code 2: nothing here can recover from one.
+// A thin layer over the driver's interface for the incidents: one device, named streams, typed
+// launches. Errors of the driver end the program with exit code 2: nothing here can recover from
+// one.
 #pragma once
 
 #include <cuda.h>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace ss::incidents {
 
 void Check(CUresult result, const char* what);
 #define CU(call) ::ss::incidents::Check((call), #call)
+
+// Kernel parameters by address, as cuLaunchKernel takes them.
+template <typename... Args>
+struct Arguments {
+  explicit Arguments(Args... arguments) : values(arguments...) {
+    std::apply([this](auto&... value) { pointers = {&value..., nullptr}; }, values);
+  }
+  std::tuple<Args...> values;
+  std::array<void*, sizeof...(Args) + 1> pointers;
+};
+
+constexpr unsigned kBlocks = 8;
+constexpr unsigned kThreads = 32;
+
+// Launches `kernel`; the arguments must have the sizes of its parameters. A macro, so that
+// the call of the driver, and with it the place that a report names, is the line that says LAUNCH.
+#define LAUNCH(gpu, stream, kernel, ...)                                            \
+  CU(cuLaunchKernel((gpu).Kernel(kernel), kBlocks, 1, 1, kThreads, 1, 1, 0, stream, \
+                    ::ss::incidents::Arguments(__VA_ARGS__).pointers.data(), nullptr))
 
 class Gpu {
  public:
@@ -32,16 +54,11 @@ class Gpu {
     return reinterpret_cast<T*>(Allocate(n * sizeof(T), name));
   }
 
-  // `arguments` must have exactly the types of the kernel's parameters.
-  template <typename... Args>
-  void Launch(CUstream stream, const char* kernel, Args... arguments) {
-    void* parameters[] = {&arguments..., nullptr};
-    LaunchRaw(stream, kernel, parameters);
-  }
+  CUfunction Kernel(const char* name) const { return kernels_.at(name); }
 
   // On a real GPU: what `stream` is given next is late by the delay that the user asked for.
   void Late(CUstream stream) {
-    if (delay_ns_) Launch(stream, "busy", delay_ns_);
+    if (delay_ns_) LAUNCH(*this, stream, "busy", delay_ns_);
   }
 
   // consumer waits for what `producer` has been given so far, through a fresh event.
@@ -49,7 +66,6 @@ class Gpu {
 
  private:
   CUdeviceptr Allocate(size_t bytes, const char* name);
-  void LaunchRaw(CUstream stream, const char* kernel, void** parameters);
 
   const uint64_t delay_ns_;
   CUcontext context_ = nullptr;

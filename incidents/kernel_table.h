@@ -1,5 +1,5 @@
-// Machine code of kernels.cu for the driver that this process runs on, and what each kernel does with its
-// pointers.
+// Machine code of kernels.cu for the driver that this process runs on, and what each kernel does
+// with its pointers.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // Incident 1: a block goes back to its owner stream's pool while another stream still reads it.
 //
-// Asynchronous expert-parallel dispatch and combine with two micro-batches in flight. Events order the
-// execution correctly; they tell the caching allocator nothing. combine's forward output belongs to `comm`
-// and is saved for unpermute's backward, which reads it on `compute`. Backward visits U1, U0, C1, C0; C1
-// waits only for U1's event. The saved tensor of U0 is dropped as soon as U0's kernel is queued; C1 takes
-// its block at once, and fills it on `comm` while U0 still reads.
+// Asynchronous expert-parallel dispatch and combine with two micro-batches in flight. Events order
+// the execution correctly; they tell the caching allocator nothing. combine's forward output
+// belongs to `comm` and is saved for unpermute's backward, which reads it on `compute`. Backward
+// visits U1, U0, C1, C0; C1 waits only for U1's event. The saved tensor of U0 is dropped as soon as
+// U0's kernel is queued; C1 takes its block at once, and fills it on `comm` while U0 still reads.
 #include <cstddef>
 
 #include "scenario.h"
@@ -15,8 +15,11 @@ namespace {
 constexpr int kMicroBatches = 2;
 constexpr float kCombineShift = 1;
 
-// What a step computes, for micro-batch m: x = base + i%7; dispatched = x; expert = 2x; combined = 2x + 1.
-float Base(uint32_t step, int m) { return static_cast<float>(1 + step % 512) + 0.25f * static_cast<float>(m); }
+// What a step computes, for micro-batch m: x = base + i%7; dispatched = x; expert = 2x; combined =
+// 2x + 1.
+float Base(uint32_t step, int m) {
+  return static_cast<float>(1 + step % 512) + 0.25f * static_cast<float>(m);
+}
 
 class Moe {
  public:
@@ -38,7 +41,9 @@ class Moe {
   void UnpermuteBackward(MicroBatch& b, uint32_t step, int m);
   void CombineBackward(MicroBatch& b);
   void ExpertBackward(MicroBatch& b, uint32_t step, int m);
-  float* Tensor(CUstream owner, const char* name) { return allocator_.Allocate(owner, options_.elements, name); }
+  float* Tensor(CUstream owner, const char* name) {
+    return allocator_.Allocate(owner, options_.elements, name);
+  }
   // Tells the allocator that `user` uses the tensor, unless this registration is left out.
   void Register(const char* registration, float* tensor, CUstream user);
   void Drop(float* saved);
@@ -78,11 +83,11 @@ void Moe::Register(const char* registration, float* tensor, CUstream user) {
 
 void Moe::Dispatch(MicroBatch& b, uint32_t step, int m) {
   b.x = Tensor(compute_, "x");
-  gpu_.Launch(compute_, "produce", b.x, Base(step, m), options_.elements);
+  LAUNCH(gpu_, compute_, "produce", b.x, Base(step, m), options_.elements);
   gpu_.WaitStream(comm_, compute_);
   b.dispatched = Tensor(comm_, "dispatched");
   gpu_.Late(comm_);
-  gpu_.Launch(comm_, "exchange", b.dispatched, static_cast<const float*>(b.x), 1.0f, 0.0f, options_.elements);
+  LAUNCH(gpu_, comm_, "exchange", b.dispatched, b.x, 1.0f, 0.0f, options_.elements);
   Signal(b.dispatch_done, comm_);
   Register("dispatch-input", b.x, comm_);
   Register("dispatch-output", b.dispatched, compute_);
@@ -92,19 +97,18 @@ void Moe::Dispatch(MicroBatch& b, uint32_t step, int m) {
 void Moe::Expert(MicroBatch& b) {
   Await(compute_, b.dispatch_done);
   b.expert = Tensor(compute_, "expert");
-  gpu_.Launch(compute_, "transform", b.expert, static_cast<const float*>(b.dispatched), 2.0f, 0.0f,
-              options_.elements);
+  LAUNCH(gpu_, compute_, "transform", b.expert, b.dispatched, 2.0f, 0.0f, options_.elements);
   Signal(b.expert_done, compute_);
 }
 
 void Moe::Combine(MicroBatch& b) {
   Await(comm_, b.expert_done);
   b.combined = Tensor(comm_, "combined");
-  gpu_.Launch(comm_, "exchange", b.combined, static_cast<const float*>(b.expert), 1.0f, kCombineShift,
-              options_.elements);
+  LAUNCH(gpu_, comm_, "exchange", b.combined, b.expert, 1.0f, kCombineShift, options_.elements);
   Signal(b.combine_done, comm_);
   Register("combine-input", b.expert, comm_);
-  // What the incident's code did instead of the registration that is needed: the owner is dropped silently.
+  // What the incident's code did instead of the registration that is needed: the owner is dropped
+  // silently.
   allocator_.RecordStream(b.combined, comm_);
   Register("combine-output", b.combined, compute_);
   allocator_.Free(b.expert);
@@ -122,8 +126,8 @@ void Moe::Drop(float* saved) {
 void Moe::UnpermuteBackward(MicroBatch& b, uint32_t, int m) {
   b.gradient = Tensor(compute_, "gradient");
   gpu_.Late(compute_);
-  gpu_.Launch(compute_, "unpermute_backward", b.probability_gradient, b.gradient,
-              static_cast<const float*>(b.combined), static_cast<float>(2 + m), options_.elements);
+  LAUNCH(gpu_, compute_, "unpermute_backward", b.probability_gradient, b.gradient, b.combined,
+         static_cast<float>(2 + m), options_.elements);
   Signal(b.unpermute_back, compute_);
   Drop(b.combined);
 }
@@ -136,8 +140,7 @@ void Moe::CombineBackward(MicroBatch& b) {
   // As tried in the investigation: too late for the fill, which is queued by now.
   if (options_.fault == "wait-after-alloc") gpu_.WaitStream(comm_, compute_);
   gpu_.Late(comm_);
-  gpu_.Launch(comm_, "exchange", b.combine_gradient, static_cast<const float*>(b.gradient), 1.0f, 2.0f,
-              options_.elements);
+  LAUNCH(gpu_, comm_, "exchange", b.combine_gradient, b.gradient, 1.0f, 2.0f, options_.elements);
   Signal(b.combine_back, comm_);
   Register("gradient-input", b.gradient, comm_);
   Register("gradient-output", b.combine_gradient, compute_);
@@ -149,18 +152,18 @@ void Moe::ExpertBackward(MicroBatch& b, uint32_t step, int m) {
   // Two tensors of the size that CombineBackward has just given back.
   float* hidden = Tensor(compute_, "hidden_gradient");
   float* input = Tensor(compute_, "expert_gradient");
-  gpu_.Launch(compute_, "expert_backward", hidden, input, static_cast<const float*>(b.combine_gradient),
-              static_cast<const float*>(b.dispatched), options_.elements);
-  gpu_.Launch(compute_, "transform", b.input_gradient, static_cast<const float*>(input), 1.0f, 0.0f,
-              options_.elements);
+  LAUNCH(gpu_, compute_, "expert_backward", hidden, input, b.combine_gradient, b.dispatched,
+         options_.elements);
+  LAUNCH(gpu_, compute_, "transform", b.input_gradient, input, 1.0f, 0.0f, options_.elements);
   allocator_.Free(hidden);
   allocator_.Free(input);
   allocator_.Free(b.dispatched);
   allocator_.Free(b.combine_gradient);
   const auto scale = static_cast<float>(2 + m);
-  checker_.Expect(compute_, b.probability_gradient, scale * (2 * Base(step, m) + kCombineShift), 2 * scale,
+  checker_.Expect(compute_, b.probability_gradient, scale * (2 * Base(step, m) + kCombineShift),
+                  2 * scale, options_.elements);
+  checker_.Expect(compute_, b.input_gradient, 3 * (scale + 2) + Base(step, m), 4,
                   options_.elements);
-  checker_.Expect(compute_, b.input_gradient, 3 * (scale + 2) + Base(step, m), 4, options_.elements);
 }
 
 void Moe::Step(uint32_t step) {
@@ -200,13 +203,15 @@ Checker::Counts Run(const Options& given) {
 
 int main(int argc, char** argv) {
   using namespace ss::incidents;
-  return Main({"moe_combine",
-               "asynchronous expert-parallel combine: a saved tensor's block returns to its pool too early",
-               {"missing-compute-record", "wait-after-alloc", "missing-input-record", "missing-gradient-record"},
-               {"record-compute", "record-comm", "wait", "host-sync", "hold"},
-               {"dispatch-input", "dispatch-output", "combine-input", "combine-output", "gradient-input",
-                "gradient-output"},
-               true,
-               Run},
-              argc, argv);
+  return Main(
+      {"moe_combine",
+       "asynchronous expert-parallel combine: a saved tensor's block returns to its pool too early",
+       {"missing-compute-record", "wait-after-alloc", "missing-input-record",
+        "missing-gradient-record"},
+       {"record-compute", "record-comm", "wait", "host-sync", "hold"},
+       {"dispatch-input", "dispatch-output", "combine-input", "combine-output", "gradient-input",
+        "gradient-output"},
+       true,
+       Run},
+      argc, argv);
 }

@@ -55,7 +55,8 @@ std::string OneOf(const Scenario& scenario, const std::string& option, const std
 uint64_t Number(const Scenario& scenario, const std::string& option, const std::string& value) {
   char* end = nullptr;
   const uint64_t number = std::strtoull(value.c_str(), &end, 10);
-  if (value.empty() || value[0] == '-' || *end) Usage(scenario, "--" + option + ": " + value + " is no number");
+  if (value.empty() || value[0] == '-' || *end)
+    Usage(scenario, "--" + option + ": " + value + " is no number");
   return number;
 }
 
@@ -69,7 +70,8 @@ Seeds SeedRange(const Scenario& scenario, const std::string& value) {
   return seeds;
 }
 
-void Apply(const Scenario& scenario, const std::string& option, const std::string& value, Parsed* parsed) {
+void Apply(const Scenario& scenario, const std::string& option, const std::string& value,
+           Parsed* parsed) {
   Options& options = parsed->options;
   if (option == "fault") {
     options.fault = OneOf(scenario, option, value, scenario.faults);
@@ -109,7 +111,8 @@ Parsed Parse(const Scenario& scenario, int argc, char** argv) {
     const size_t equals = argument.find('=');
     if (equals == std::string::npos && i + 1 >= argc) Usage(scenario, argument + ": needs a value");
     const std::string value = equals == std::string::npos ? argv[++i] : argument.substr(equals + 1);
-    Apply(scenario, argument.substr(2, equals == std::string::npos ? equals : equals - 2), value, &parsed);
+    Apply(scenario, argument.substr(2, equals == std::string::npos ? equals : equals - 2), value,
+          &parsed);
   }
   if (parsed.seeds && !parsed.policy.empty()) parsed.seeds->policy = parsed.policy;
   return parsed;
@@ -131,11 +134,12 @@ int RunSeeds(const Scenario& scenario, const Options& options, const Seeds& seed
     total.stale += counts.stale;
   }
   const auto runs = static_cast<unsigned long long>(seeds.last - seeds.first + 1);
-  std::printf("%s fault=%s fix=%s policy=%s: %llu seeds, %llu wrong", scenario.name, options.fault.c_str(),
-              options.fix.c_str(), seeds.policy.c_str(), runs, static_cast<unsigned long long>(wrong));
+  std::printf("%s fault=%s fix=%s policy=%s: %llu seeds, %llu wrong", scenario.name,
+              options.fault.c_str(), options.fix.c_str(), seeds.policy.c_str(), runs,
+              static_cast<unsigned long long>(wrong));
   if (wrong) {
-    std::printf(" (first %llu; %u NaN, %u stale)", static_cast<unsigned long long>(first_wrong), total.nans,
-                total.stale);
+    std::printf(" (first %llu; %u NaN, %u stale)", static_cast<unsigned long long>(first_wrong),
+                total.nans, total.stale);
   }
   std::printf("\n");
   return Verdict(options, wrong == 0);

@@ -1,9 +1,12 @@
 // What the incident programs share: command line, repetition over seeds, the check of the data.
 //
-//   PROGRAM [--fault=NAME] [--fix=NAME] [--steps N] [--elements N] [--fill=on|off] [--delay-ms N] [--check]
-//           [--seeds A..B [--policy eager|lazy|random|pct]]   (virtual GPU: one run a seed, one line in all)
+//   PROGRAM [--fault=NAME] [--fix=NAME] [--steps N] [--elements N] [--fill=on|off] [--delay-ms N]
+//   [--check]
+//           [--seeds A..B [--policy eager|lazy|random|pct]]   (virtual GPU: one run a seed, one
+//           line in all)
 //
-// Exit code 0, also for wrong data; with --check 1 for wrong data; 2 for wrong usage and driver errors.
+// Exit code 0, also for wrong data; with --check 1 for wrong data; 2 for wrong usage and driver
+// errors.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +37,7 @@ class Checker {
   explicit Checker(Gpu& gpu) : gpu_(gpu), counts_(gpu.Buffer<uint32_t>(2, "wrong_counts")) {}
   // values[i] must be base + slope * (i % 7).
   void Expect(CUstream stream, const float* values, float base, float slope, uint32_t n) {
-    gpu_.Launch(stream, "check", counts_, values, base, slope, n);
+    LAUNCH(gpu_, stream, "check", counts_, values, base, slope, n);
   }
   struct Counts {
     uint32_t nans = 0;

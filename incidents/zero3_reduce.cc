@@ -1,11 +1,12 @@
 // Incident 2: the reduction waits for a stream that is not the producer.
 //
-// ZeRO-3 style gradient reduction. Each gradient is written by a backward kernel on the current stream, then a
-// hook copies it into a bucket on `reduce`; a full bucket is reduced and scattered on `nccl`, and the optimizer
-// adds the result to the weights on the default stream. The hook waits for the default stream where it should
-// wait for the current one: the copy may run before the gradient is there, and the damage shows one step
-// later, in the weights. Relatives: gradients of one bucket from two streams with a wait for one of them, and a
-// bucket that is filled again before its reduction has read it.
+// ZeRO-3 style gradient reduction. Each gradient is written by a backward kernel on the current
+// stream, then a hook copies it into a bucket on `reduce`; a full bucket is reduced and scattered
+// on `nccl`, and the optimizer adds the result to the weights on the default stream. The hook waits
+// for the default stream where it should wait for the current one: the copy may run before the
+// gradient is there, and the damage shows one step later, in the weights. Relatives: gradients of
+// one bucket from two streams with a wait for one of them, and a bucket that is filled again before
+// its reduction has read it.
 #include <algorithm>
 
 #include "scenario.h"
@@ -46,7 +47,7 @@ class Zero3 {
   Bucket buckets_[kBuckets]{};
   int current_bucket_ = 0;
   uint32_t flushes_ = 0;
-  CUevent reduced_[kBuckets]{};  // by flush number modulo 2: that flush has read its bucket
+  CUevent reduced_[kBuckets]{};       // by flush number modulo 2: that flush has read its bucket
   float* partitions_[kParameters]{};  // reduced gradients
   float* weights_[kParameters]{};
 };
@@ -80,7 +81,8 @@ void Zero3::Backward(int parameter, int step) {
   const CUstream stream = BackwardStream(parameter);
   float* gradient = allocator_.Allocate(stream, options_.elements, "gradient");
   gpu_.Late(stream);
-  gpu_.Launch(stream, "produce", gradient, static_cast<float>((parameter + 1) * (step + 1)), options_.elements);
+  LAUNCH(gpu_, stream, "produce", gradient, static_cast<float>((parameter + 1) * (step + 1)),
+         options_.elements);
   Hook(parameter, gradient, stream);
 }
 
@@ -95,13 +97,15 @@ void Zero3::WaitForProducer(int parameter, CUstream producer) {
   }
 }
 
-// Two buckets that take turns: the flush before the last one has to be over. When the turn is reset to the
-// first bucket in mid-step, the same bucket comes twice in a row, and the last flush still reads it.
+// Two buckets that take turns: the flush before the last one has to be over. When the turn is reset
+// to the first bucket in mid-step, the same bucket comes twice in a row, and the last flush still
+// reads it.
 void Zero3::WaitForBucket(const Bucket& bucket) {
   const bool fixed = options_.fault == "index-reset" && options_.fix == "wait";
   const uint32_t flush = fixed ? bucket.flush : flushes_;
   CU(cuStreamWaitEvent(reduce_, reduced_[flush % kBuckets], 0));
-  if (options_.fault == "index-reset" && options_.fix == "host-sync") CU(cuStreamSynchronize(nccl_));
+  if (options_.fault == "index-reset" && options_.fix == "host-sync")
+    CU(cuStreamSynchronize(nccl_));
 }
 
 void Zero3::Hook(int parameter, float* gradient, CUstream producer) {
@@ -125,8 +129,8 @@ void Zero3::Flush(int last_parameter) {
   gpu_.Late(nccl_);
   for (int slot = 0; slot < kPerBucket; ++slot) {
     const float* part = bucket.values + slot * options_.elements;
-    gpu_.Launch(nccl_, "exchange", partitions_[last_parameter - kPerBucket + 1 + slot], part, 1.0f, 0.0f,
-                options_.elements);
+    LAUNCH(gpu_, nccl_, "exchange", partitions_[last_parameter - kPerBucket + 1 + slot], part, 1.0f,
+           0.0f, options_.elements);
   }
   CU(cuEventRecord(reduced_[flushes_ % kBuckets], nccl_));
   bucket.flush = flushes_++;
@@ -136,8 +140,7 @@ void Zero3::Flush(int last_parameter) {
 void Zero3::Optimize() {
   gpu_.WaitStream(default_, nccl_);
   for (int i = 0; i < kParameters; ++i) {
-    gpu_.Launch(default_, "accumulate", weights_[i], static_cast<const float*>(partitions_[i]),
-                options_.elements);
+    LAUNCH(gpu_, default_, "accumulate", weights_[i], partitions_[i], options_.elements);
   }
   // The next step's forward and communication follow the optimizer.
   for (CUstream stream : backward_) gpu_.WaitStream(stream, default_);

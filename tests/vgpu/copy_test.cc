@@ -181,7 +181,8 @@ TEST(Copy, MemsetWaitsForPinnedAndManagedTargetsOnly) {
       if (kind == kManaged) {
         EXPECT_CU(cuMemAllocManaged(&target, kBytes, CU_MEM_ATTACH_GLOBAL));
       }
-      EXPECT_CU(blocking ? cuMemsetD32(target, 9, kWords) : cuMemsetD32Async(target, 9, kWords, nullptr));
+      EXPECT_CU(blocking ? cuMemsetD32(target, 9, kWords)
+                         : cuMemsetD32Async(target, 9, kWords, nullptr));
       return Count(View<uint32_t>(target), 9);
     });
   };
@@ -259,7 +260,8 @@ TEST(Copy, LinearForms) {
     std::iota(in.begin(), in.end(), 100u);
     EXPECT_CU(cuMemcpyHtoDAsync(a, in.data(), kBytes, stream));
     EXPECT_CU(cuMemcpyDtoDAsync(b, a + 16, kBytes - 16, stream));
-    EXPECT_CU(cuMemcpyPeerAsync(b + kBytes - 16, device.context(), a, device.context(), 16, stream));
+    EXPECT_CU(
+        cuMemcpyPeerAsync(b + kBytes - 16, device.context(), a, device.context(), 16, stream));
     EXPECT_CU(cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(out.data()), b, kBytes, stream));
     EXPECT_EQ(104u, out[0]);
     EXPECT_EQ(100u + kWords - 1, out[kWords - 5]);

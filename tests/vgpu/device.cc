@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-VGPU_KERNEL(mark, (uint32_t* log, uint32_t id)) { log[++log[0]] = id; }
+VGPU_KERNEL(mark, (uint32_t * log, uint32_t id)) { log[++log[0]] = id; }
 
-VGPU_KERNEL(store, (uint32_t* target, uint32_t value, uint32_t n)) {
+VGPU_KERNEL(store, (uint32_t * target, uint32_t value, uint32_t n)) {
   for (uint32_t i = vgpu_thread(); i < n; i += vgpu_threads()) target[i] = value;
 }
 
@@ -117,7 +117,9 @@ std::set<Log> Schedules(const std::function<void(Device&)>& program, uint64_t se
   return logs;
 }
 
-void ForSchedules(const std::function<void(Device&)>& program, uint64_t seeds) { Each(program, seeds); }
+void ForSchedules(const std::function<void(Device&)>& program, uint64_t seeds) {
+  Each(program, seeds);
+}
 
 bool Always(const std::set<Log>& logs, uint32_t first, uint32_t second) {
   return !logs.empty() && !Sometimes(logs, second, first);

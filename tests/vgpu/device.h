@@ -1,5 +1,5 @@
-// What the tests of the virtual GPU share: a fresh device for each schedule, kernels that leave their mark,
-// and the question which orders can be seen.
+// What the tests of the virtual GPU share: a fresh device for each schedule, kernels that leave
+// their mark, and the question which orders can be seen.
 #pragma once
 
 #include <cuda.h>
@@ -14,8 +14,9 @@
 #include "vgpu/kernel.h"
 
 // Declared by cuda.h only in per-thread mode.
-extern "C" CUresult CUDAAPI cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                                unsigned, unsigned, CUstream, void**, void**);
+extern "C" CUresult CUDAAPI cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned,
+                                                unsigned, unsigned, unsigned, CUstream, void**,
+                                                void**);
 
 #define ASSERT_CU(call) ASSERT_EQ(CUDA_SUCCESS, (call))
 #define EXPECT_CU(call) EXPECT_EQ(CUDA_SUCCESS, (call))
@@ -61,8 +62,8 @@ T* View(CUdeviceptr address) {
   return reinterpret_cast<T*>(address);
 }
 
-// The orders that `program` shows under eager, lazy, and `seeds` seeds each of random and pct. All its work
-// is waited for before the log is read.
+// The orders that `program` shows under eager, lazy, and `seeds` seeds each of random and pct. All
+// its work is waited for before the log is read.
 std::set<Log> Schedules(const std::function<void(Device&)>& program, uint64_t seeds = 200);
 
 // Runs `program` once for each schedule; it checks what it wants itself.
@@ -74,8 +75,8 @@ bool Sometimes(const std::set<Log>& logs, uint32_t first, uint32_t second);
 // `first` and `second` are ordered in every schedule, and unordered in none.
 #define EXPECT_ORDERED(logs, first, second) EXPECT_TRUE(Always(logs, first, second))
 // Both orders are seen.
-#define EXPECT_UNORDERED(logs, first, second)     \
-  EXPECT_TRUE(Sometimes(logs, first, second));    \
+#define EXPECT_UNORDERED(logs, first, second)  \
+  EXPECT_TRUE(Sometimes(logs, first, second)); \
   EXPECT_TRUE(Sometimes(logs, second, first))
 
 }  // namespace ss::vgpu_test

@@ -1,4 +1,5 @@
-// The interface itself: finding functions, modules, launches, contexts, errors, threads, hangs, fork.
+// The interface itself: finding functions, modules, launches, contexts, errors, threads, hangs,
+// fork.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,13 +13,14 @@
 VGPU_KERNEL(mixed, (uint8_t a, double b, uint16_t c, uint64_t* out)) {
   *out = a + static_cast<uint64_t>(b) * 1000 + uint64_t{c} * 1000000;
 }
-VGPU_KERNEL(count_threads, (uint32_t* seen)) { ++seen[vgpu_thread()]; }
+VGPU_KERNEL(count_threads, (uint32_t * seen)) { ++seen[vgpu_thread()]; }
 
 namespace ss::vgpu_test {
 namespace {
 
 template <typename Function>
-Function Proc(const char* name, int version, cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
+Function Proc(const char* name, int version, cuuint64_t flags,
+              CUdriverProcAddressQueryResult* status) {
   void* found = nullptr;
   EXPECT_CU(cuGetProcAddress(name, &found, version, flags, status));
   return reinterpret_cast<Function>(found);
@@ -188,7 +190,8 @@ TEST(Driver, Launches) {
   CUkernel kernel = nullptr;
   EXPECT_CU(cuLibraryLoadData(&library, ::vgpu::Image(), nullptr, nullptr, 0, nullptr, nullptr, 0));
   EXPECT_CU(cuLibraryGetKernel(&kernel, library, "mixed"));
-  EXPECT_CU(cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 1, 1, 1, 0, nullptr, values, nullptr));
+  EXPECT_CU(cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 1, 1, 1, 0, nullptr,
+                           values, nullptr));
   EXPECT_EQ(kExpected, std::exchange(*result, 0));
   CUfunction of_kernel = nullptr;
   EXPECT_CU(cuKernelGetFunction(&of_kernel, kernel));
@@ -222,7 +225,8 @@ TEST(Driver, EveryThreadOfTheGridRunsOnce) {
   ForSchedules([](Device& device) {
     CUdeviceptr seen = device.Memory(4 * 210);
     void* values[] = {&seen};
-    EXPECT_CU(cuLaunchKernel(device.Function("count_threads"), 5, 3, 2, 7, 1, 1, 0, nullptr, values, nullptr));
+    EXPECT_CU(cuLaunchKernel(device.Function("count_threads"), 5, 3, 2, 7, 1, 1, 0, nullptr, values,
+                             nullptr));
     EXPECT_CU(cuCtxSynchronize());
     for (int i = 0; i < 210; ++i) ASSERT_EQ(1u, View<uint32_t>(seen)[i]) << i;
   });
@@ -321,7 +325,8 @@ TEST(Driver, HostFunctionsMayNotCallTheDriver) {
   EXPECT_EQ(CUDA_ERROR_NOT_PERMITTED, result);
 }
 
-// Runs in a process of its own: the environment is read once. A wait that cannot end names who waits for what.
+// Runs in a process of its own: the environment is read once. A wait that cannot end names who
+// waits for what.
 TEST(DriverDeathTest, AWaitThatCannotEndIsReported) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
@@ -332,14 +337,16 @@ TEST(DriverDeathTest, AWaitThatCannotEndIsReported) {
         CUstream blocked = device.Stream();
         CUstream waiting = device.Stream();
         CUevent event = device.Event();
-        (void)cuLaunchHostFunc(blocked, [](void*) { pause(); }, nullptr);
+        (void)cuLaunchHostFunc(
+            blocked, [](void*) { pause(); }, nullptr);
         device.Record(event, blocked);
         device.Wait(waiting, event);
         const CUresult result = cuStreamSynchronize(waiting);
         _exit(result == CUDA_ERROR_LAUNCH_TIMEOUT ? 3 : 4);
       },
       testing::ExitedWithCode(3),
-      "waits in vain for op [0-9]+ \\(wait\\)(.|\n)*host function\\) has begun and does not end(.|\n)*"
+      "waits in vain for op [0-9]+ \\(wait\\)(.|\n)*host function\\) has begun and does not "
+      "end(.|\n)*"
       "waits for op [0-9]+ \\(record\\)");
 }
 
@@ -376,7 +383,8 @@ TEST(DriverDeathTest, ABlockedHostFunctionHoldsUpItsStreamOnly) {
   EXPECT_EXIT(
       {
         setenv("VGPU_PATIENCE_MS", "50", 1);
-        for (const char* policy : {"eager", "lazy", "random", "pct"}) RunWithBlockedHostFunction(policy);
+        for (const char* policy : {"eager", "lazy", "random", "pct"})
+          RunWithBlockedHostFunction(policy);
         _exit(testing::Test::HasFailure() ? 4 : 3);
       },
       testing::ExitedWithCode(3), "");

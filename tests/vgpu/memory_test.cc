@@ -107,7 +107,8 @@ TEST(Memory, PointerAttributes) {
   CUdeviceptr start = 0;
   size_t size = 0;
   bool is_managed = true;
-  CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+  CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                 CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
                                  CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_IS_MANAGED};
   void* values[] = {&type, &start, &size, &is_managed};
   EXPECT_CU(cuPointerGetAttributes(4, names, values, memory + 10));
@@ -119,7 +120,8 @@ TEST(Memory, PointerAttributes) {
   EXPECT_TRUE(is_managed);
   int local = 0;
   const auto unknown = reinterpret_cast<CUdeviceptr>(&local);
-  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, unknown));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE,
+            cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, unknown));
   EXPECT_CU(cuPointerGetAttributes(1, names, values, unknown));
   EXPECT_EQ(0u, type);
 }

@@ -272,7 +272,8 @@ TEST(Order, HostFunctionsRunInStreamOrder) {
   const auto logs = Schedules([](Device& device) {
     CUstream a = device.Stream(), b = device.Stream();
     device.Mark(a, 1);
-    EXPECT_CU(cuLaunchHostFunc(a, [](void* d) { static_cast<Device*>(d)->HostMark(2); }, &device));
+    EXPECT_CU(cuLaunchHostFunc(
+        a, [](void* d) { static_cast<Device*>(d)->HostMark(2); }, &device));
     device.Mark(a, 3);
     EXPECT_CU(cuStreamAddCallback(
         a, [](CUstream, CUresult, void* d) { static_cast<Device*>(d)->HostMark(4); }, &device, 0));

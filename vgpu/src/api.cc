@@ -16,7 +16,8 @@ bool ValidDevice(CUdevice device) {
 }
 
 Call::Call() : machine(Machine::Get()) {
-  // After a fork the lock may be held by a thread that the child does not have: look before locking.
+  // After a fork the lock may be held by a thread that the child does not have: look before
+  // locking.
   if (Forked()) {
     error = CUDA_ERROR_NOT_INITIALIZED;
     return;
@@ -36,7 +37,8 @@ Call::Call() : machine(Machine::Get()) {
 
 CUresult Call::Find(CUstream handle, DefaultStream which, Stream** stream) {
   const bool legacy = handle == CU_STREAM_LEGACY || (!handle && which == DefaultStream::kLegacy);
-  const bool per_thread = handle == CU_STREAM_PER_THREAD || (!handle && which == DefaultStream::kPerThread);
+  const bool per_thread =
+      handle == CU_STREAM_PER_THREAD || (!handle && which == DefaultStream::kPerThread);
   if (legacy || per_thread) {
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
     *stream = legacy ? context->legacy : machine.PerThread(context);

@@ -8,21 +8,21 @@
 
 #define VGPU_EXPORT extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI
 
-// A call whose handle 0 means the legacy default stream, and its twin (`_ptsz`, `_ptds`) whose handle 0 means
-// the thread's own. `body` sees which as `kDefault`.
-#define VGPU_STREAM_EXPORT(name, suffix, parameters, body)                       \
-  VGPU_EXPORT name parameters {                                                  \
-    constexpr auto kDefault = ::ss::vgpu::DefaultStream::kLegacy;                \
-    return body;                                                                 \
-  }                                                                              \
-  VGPU_EXPORT name##suffix parameters {                                          \
-    constexpr auto kDefault = ::ss::vgpu::DefaultStream::kPerThread;             \
-    return body;                                                                 \
+// A call whose handle 0 means the legacy default stream, and its twin (`_ptsz`, `_ptds`) whose
+// handle 0 means the thread's own. `body` sees which as `kDefault`.
+#define VGPU_STREAM_EXPORT(name, suffix, parameters, body)           \
+  VGPU_EXPORT name parameters {                                      \
+    constexpr auto kDefault = ::ss::vgpu::DefaultStream::kLegacy;    \
+    return body;                                                     \
+  }                                                                  \
+  VGPU_EXPORT name##suffix parameters {                              \
+    constexpr auto kDefault = ::ss::vgpu::DefaultStream::kPerThread; \
+    return body;                                                     \
   }
 
 // Enters the driver; leaves the function when it may not be entered (or has no current context).
-#define VGPU_ENTER(call)     \
-  ::ss::vgpu::Call call;     \
+#define VGPU_ENTER(call) \
+  ::ss::vgpu::Call call; \
   if (call.error) return call.error
 #define VGPU_ENTER_CONTEXT(call) \
   VGPU_ENTER(call);              \
@@ -41,7 +41,8 @@ struct Call {
   CUresult error = CUDA_SUCCESS;
   Context* context = nullptr;  // current, may be null
 
-  // Resolves a handle; CUDA_ERROR_INVALID_HANDLE, or INVALID_CONTEXT for a default stream without context.
+  // Resolves a handle; CUDA_ERROR_INVALID_HANDLE, or INVALID_CONTEXT for a default stream without
+  // context.
   CUresult Find(CUstream handle, DefaultStream which, Stream** stream);
   // Queues, and lets the device run as the policy likes.
   CUresult Run(Stream& stream, NewOp what);

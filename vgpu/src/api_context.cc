@@ -21,7 +21,8 @@ VGPU_EXPORT cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device)
 VGPU_EXPORT cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
   return Create(context, flags, device);
 }
-VGPU_EXPORT cuCtxCreate_v3(CUcontext* context, void*, int affinities, unsigned int flags, CUdevice device) {
+VGPU_EXPORT cuCtxCreate_v3(CUcontext* context, void*, int affinities, unsigned int flags,
+                           CUdevice device) {
   return affinities ? CUDA_ERROR_NOT_SUPPORTED : Create(context, flags, device);
 }
 #if CUDA_VERSION >= 12050
@@ -178,7 +179,9 @@ static CUresult SetFlags(CUdevice device) {
 }
 #undef cuDevicePrimaryCtxSetFlags
 VGPU_EXPORT cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int) { return SetFlags(device); }
-VGPU_EXPORT cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int) { return SetFlags(device); }
+VGPU_EXPORT cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int) {
+  return SetFlags(device);
+}
 
 VGPU_EXPORT cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
   VGPU_ENTER(call);

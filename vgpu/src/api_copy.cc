@@ -29,7 +29,9 @@ struct Side {
 
   bool Resolve(const Box& box, Rows* rows, End* end) const {
     if (type == CU_MEMORYTYPE_ARRAY) return false;
-    *end = type == CU_MEMORYTYPE_HOST ? End::kHost : type == CU_MEMORYTYPE_DEVICE ? End::kDevice : End::kAny;
+    *end = type == CU_MEMORYTYPE_HOST     ? End::kHost
+           : type == CU_MEMORYTYPE_DEVICE ? End::kDevice
+                                          : End::kAny;
     rows->pitch = pitch ? pitch : box.width;
     rows->slice = rows->pitch * (height ? height : box.height);
     rows->base = (type == CU_MEMORYTYPE_HOST ? Address(host) : device) + z * rows->slice +
@@ -67,18 +69,21 @@ template <typename Copy3D>
 CUresult ThreeD(const Copy3D* copy, bool blocking, CUstream stream, DefaultStream which) {
   if (!copy) return CUDA_ERROR_INVALID_VALUE;
   const auto& c = *copy;
-  return Boxed(
-      {c.dstMemoryType, c.dstHost, c.dstDevice, c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch, c.dstHeight},
-      {c.srcMemoryType, c.srcHost, c.srcDevice, c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch, c.srcHeight},
-      {c.WidthInBytes, c.Height, c.Depth}, blocking, stream, which);
+  return Boxed({c.dstMemoryType, c.dstHost, c.dstDevice, c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch,
+                c.dstHeight},
+               {c.srcMemoryType, c.srcHost, c.srcDevice, c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch,
+                c.srcHeight},
+               {c.WidthInBytes, c.Height, c.Depth}, blocking, stream, which);
 }
 
 }  // namespace
 
 VGPU_STREAM_EXPORT(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr to, const void* from, size_t bytes),
-                   Linear(to, End::kDevice, Address(from), End::kHost, bytes, true, nullptr, kDefault))
+                   Linear(to, End::kDevice, Address(from), End::kHost, bytes, true, nullptr,
+                          kDefault))
 VGPU_STREAM_EXPORT(cuMemcpyDtoH_v2, _ptds, (void* to, CUdeviceptr from, size_t bytes),
-                   Linear(Address(to), End::kHost, from, End::kDevice, bytes, true, nullptr, kDefault))
+                   Linear(Address(to), End::kHost, from, End::kDevice, bytes, true, nullptr,
+                          kDefault))
 VGPU_STREAM_EXPORT(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
                    Linear(to, End::kDevice, from, End::kDevice, bytes, true, nullptr, kDefault))
 VGPU_STREAM_EXPORT(cuMemcpy, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
@@ -89,24 +94,31 @@ VGPU_STREAM_EXPORT(cuMemcpyPeer, _ptds,
 
 VGPU_STREAM_EXPORT(cuMemcpyHtoDAsync_v2, _ptsz,
                    (CUdeviceptr to, const void* from, size_t bytes, CUstream stream),
-                   Linear(to, End::kDevice, Address(from), End::kHost, bytes, false, stream, kDefault))
-VGPU_STREAM_EXPORT(cuMemcpyDtoHAsync_v2, _ptsz, (void* to, CUdeviceptr from, size_t bytes, CUstream stream),
-                   Linear(Address(to), End::kHost, from, End::kDevice, bytes, false, stream, kDefault))
+                   Linear(to, End::kDevice, Address(from), End::kHost, bytes, false, stream,
+                          kDefault))
+VGPU_STREAM_EXPORT(cuMemcpyDtoHAsync_v2, _ptsz,
+                   (void* to, CUdeviceptr from, size_t bytes, CUstream stream),
+                   Linear(Address(to), End::kHost, from, End::kDevice, bytes, false, stream,
+                          kDefault))
 VGPU_STREAM_EXPORT(cuMemcpyDtoDAsync_v2, _ptsz,
                    (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
                    Linear(to, End::kDevice, from, End::kDevice, bytes, false, stream, kDefault))
-VGPU_STREAM_EXPORT(cuMemcpyAsync, _ptsz, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
+VGPU_STREAM_EXPORT(cuMemcpyAsync, _ptsz,
+                   (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
                    Linear(to, End::kAny, from, End::kAny, bytes, false, stream, kDefault))
 VGPU_STREAM_EXPORT(cuMemcpyPeerAsync, _ptsz,
-                   (CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes, CUstream stream),
+                   (CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes,
+                    CUstream stream),
                    Linear(to, End::kDevice, from, End::kDevice, bytes, false, stream, kDefault))
 
-VGPU_STREAM_EXPORT(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D* copy), TwoD(copy, true, nullptr, kDefault))
+VGPU_STREAM_EXPORT(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D* copy),
+                   TwoD(copy, true, nullptr, kDefault))
 VGPU_STREAM_EXPORT(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D* copy),
                    TwoD(copy, true, nullptr, kDefault))
 VGPU_STREAM_EXPORT(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D* copy, CUstream stream),
                    TwoD(copy, false, stream, kDefault))
-VGPU_STREAM_EXPORT(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D* copy), ThreeD(copy, true, nullptr, kDefault))
+VGPU_STREAM_EXPORT(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D* copy),
+                   ThreeD(copy, true, nullptr, kDefault))
 VGPU_STREAM_EXPORT(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D* copy, CUstream stream),
                    ThreeD(copy, false, stream, kDefault))
 VGPU_STREAM_EXPORT(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER* copy),

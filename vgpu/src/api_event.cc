@@ -27,7 +27,8 @@ static CUresult DestroyEvent(CUevent handle) {
 VGPU_EXPORT cuEventDestroy(CUevent event) { return DestroyEvent(event); }
 VGPU_EXPORT cuEventDestroy_v2(CUevent event) { return DestroyEvent(event); }
 
-static CUresult Record(CUevent handle, CUstream stream_handle, unsigned int flags, DefaultStream which) {
+static CUresult Record(CUevent handle, CUstream stream_handle, unsigned int flags,
+                       DefaultStream which) {
   VGPU_ENTER(call);
   Event* event = call.machine.events.Find(handle);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
@@ -40,8 +41,10 @@ static CUresult Record(CUevent handle, CUstream stream_handle, unsigned int flag
   call.machine.HostStep(call.lock);
   return CUDA_SUCCESS;
 }
-VGPU_STREAM_EXPORT(cuEventRecord, _ptsz, (CUevent event, CUstream stream), Record(event, stream, 0, kDefault))
-VGPU_STREAM_EXPORT(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned int flags),
+VGPU_STREAM_EXPORT(cuEventRecord, _ptsz, (CUevent event, CUstream stream),
+                   Record(event, stream, 0, kDefault))
+VGPU_STREAM_EXPORT(cuEventRecordWithFlags, _ptsz,
+                   (CUevent event, CUstream stream, unsigned int flags),
                    Record(event, stream, flags, kDefault))
 
 VGPU_EXPORT cuEventQuery(CUevent handle) {
@@ -74,5 +77,9 @@ static CUresult Elapsed(float* ms, CUevent start_handle, CUevent end_handle) {
   return CUDA_SUCCESS;
 }
 #undef cuEventElapsedTime
-VGPU_EXPORT cuEventElapsedTime(float* ms, CUevent start, CUevent end) { return Elapsed(ms, start, end); }
-VGPU_EXPORT cuEventElapsedTime_v2(float* ms, CUevent start, CUevent end) { return Elapsed(ms, start, end); }
+VGPU_EXPORT cuEventElapsedTime(float* ms, CUevent start, CUevent end) {
+  return Elapsed(ms, start, end);
+}
+VGPU_EXPORT cuEventElapsedTime_v2(float* ms, CUevent start, CUevent end) {
+  return Elapsed(ms, start, end);
+}

@@ -1,4 +1,5 @@
-// Kernel launches. A kernel runs in slices of blocks, so that other streams' work can land in its middle.
+// Kernel launches. A kernel runs in slices of blocks, so that other streams' work can land in its
+// middle.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +15,8 @@ struct Shape {
   uint64_t blocks = 0;
 };
 
-bool Describe(const unsigned (&grid)[3], const unsigned (&block)[3], unsigned shared, Shape* shape) {
+bool Describe(const unsigned (&grid)[3], const unsigned (&block)[3], unsigned shared,
+              Shape* shape) {
   uint64_t threads = 1;
   shape->blocks = 1;
   for (int i = 0; i < 3; ++i) {
@@ -50,8 +52,8 @@ bool Pack(const Function& function, void** values, void** extra, std::vector<cha
   return true;
 }
 
-CUresult Launch(CUfunction handle, const Shape& shape, CUstream stream_handle, void** values, void** extra,
-                DefaultStream which) {
+CUresult Launch(CUfunction handle, const Shape& shape, CUstream stream_handle, void** values,
+                void** extra, DefaultStream which) {
   VGPU_ENTER(call);
   const auto* function = reinterpret_cast<const Function*>(handle);
   if (!call.machine.functions.contains(function)) return CUDA_ERROR_INVALID_HANDLE;
@@ -64,7 +66,8 @@ CUresult Launch(CUfunction handle, const Shape& shape, CUstream stream_handle, v
   if (!Pack(*function, values, extra, &parameters)) return CUDA_ERROR_INVALID_VALUE;
 
   const auto slices = static_cast<uint32_t>(std::min<uint64_t>(shape.blocks, options().slices));
-  auto run = [run_block = function->run, shape, slices, parameters = std::move(parameters)](uint32_t slice) {
+  auto run = [run_block = function->run, shape, slices,
+              parameters = std::move(parameters)](uint32_t slice) {
     const uint64_t begin = shape.blocks * slice / slices;
     const uint64_t end = shape.blocks * (slice + 1) / slices;
     for (uint64_t block = begin; block < end; ++block) {
@@ -75,19 +78,22 @@ CUresult Launch(CUfunction handle, const Shape& shape, CUstream stream_handle, v
 }
 
 CUresult LaunchPlain(CUfunction function, const unsigned (&grid)[3], const unsigned (&block)[3],
-                     unsigned shared, CUstream stream, void** values, void** extra, DefaultStream which) {
+                     unsigned shared, CUstream stream, void** values, void** extra,
+                     DefaultStream which) {
   Shape shape;
   if (!Describe(grid, block, shared, &shape)) return CUDA_ERROR_INVALID_VALUE;
   return Launch(function, shape, stream, values, extra, which);
 }
 
-// Attributes that hint at speed are ignored. So is programmatic serialisation: full serialisation is one of
-// the schedules that it allows. Events inside a launch would have to fire: those are refused.
+// Attributes that hint at speed are ignored. So is programmatic serialisation: full serialisation
+// is one of the schedules that it allows. Events inside a launch would have to fire: those are
+// refused.
 bool Supported(const CUlaunchConfig& config) {
-  return std::none_of(config.attrs, config.attrs + config.numAttrs, [](const CUlaunchAttribute& attribute) {
-    return attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
-           attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
-  });
+  return std::none_of(config.attrs, config.attrs + config.numAttrs,
+                      [](const CUlaunchAttribute& attribute) {
+                        return attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
+                               attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+                      });
 }
 
 CUresult LaunchEx(const CUlaunchConfig* config, CUfunction function, void** values, void** extra,
@@ -95,21 +101,23 @@ CUresult LaunchEx(const CUlaunchConfig* config, CUfunction function, void** valu
   if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
   if (!Supported(*config)) return CUDA_ERROR_NOT_SUPPORTED;
   return LaunchPlain(function, {config->gridDimX, config->gridDimY, config->gridDimZ},
-                     {config->blockDimX, config->blockDimY, config->blockDimZ}, config->sharedMemBytes,
-                     config->hStream, values, extra, which);
+                     {config->blockDimX, config->blockDimY, config->blockDimZ},
+                     config->sharedMemBytes, config->hStream, values, extra, which);
 }
 
 }  // namespace
 
 VGPU_STREAM_EXPORT(cuLaunchKernel, _ptsz,
-                   (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                    unsigned bz, unsigned shared, CUstream stream, void** values, void** extra),
-                   LaunchPlain(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, values, extra, kDefault))
-VGPU_STREAM_EXPORT(cuLaunchCooperativeKernel, _ptsz,
-                   (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                    unsigned bz, unsigned shared, CUstream stream, void** values),
-                   LaunchPlain(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, values, nullptr,
+                   (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                    unsigned by, unsigned bz, unsigned shared, CUstream stream, void** values,
+                    void** extra),
+                   LaunchPlain(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, values, extra,
                                kDefault))
+VGPU_STREAM_EXPORT(cuLaunchCooperativeKernel, _ptsz,
+                   (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                    unsigned by, unsigned bz, unsigned shared, CUstream stream, void** values),
+                   LaunchPlain(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, values,
+                               nullptr, kDefault))
 VGPU_STREAM_EXPORT(cuLaunchKernelEx, _ptsz,
                    (const CUlaunchConfig* config, CUfunction function, void** values, void** extra),
                    LaunchEx(config, function, values, extra, kDefault))

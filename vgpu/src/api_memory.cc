@@ -16,7 +16,8 @@ CUresult Allocate(Call& call, MemoryKind kind, size_t bytes, unsigned flags, uin
 CUresult AllocateHost(void** pointer, size_t bytes, unsigned flags) {
   VGPU_ENTER_CONTEXT(call);
   uint64_t address = 0;
-  const CUresult result = Allocate(call, MemoryKind::kPinned, bytes, flags, pointer ? &address : nullptr);
+  const CUresult result =
+      Allocate(call, MemoryKind::kPinned, bytes, flags, pointer ? &address : nullptr);
   if (result == CUDA_SUCCESS) *pointer = reinterpret_cast<void*>(address);
   return result;
 }
@@ -48,7 +49,8 @@ VGPU_EXPORT cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned int f
   VGPU_ENTER_CONTEXT(call);
   if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
   uint64_t at = 0;
-  const CUresult result = Allocate(call, MemoryKind::kManaged, bytes, flags, address ? &at : nullptr);
+  const CUresult result =
+      Allocate(call, MemoryKind::kManaged, bytes, flags, address ? &at : nullptr);
   if (result == CUDA_SUCCESS) *address = at;
   return result;
 }
@@ -70,7 +72,9 @@ VGPU_EXPORT cuMemFree_v2(CUdeviceptr address) {
   return CUDA_SUCCESS;
 }
 
-VGPU_EXPORT cuMemAllocHost_v2(void** pointer, size_t bytes) { return AllocateHost(pointer, bytes, 0); }
+VGPU_EXPORT cuMemAllocHost_v2(void** pointer, size_t bytes) {
+  return AllocateHost(pointer, bytes, 0);
+}
 VGPU_EXPORT cuMemHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
   return AllocateHost(pointer, bytes, flags);
 }
@@ -114,7 +118,8 @@ VGPU_EXPORT cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned int flags
 VGPU_EXPORT cuMemHostUnregister(void* pointer) {
   VGPU_ENTER_CONTEXT(call);
   Block* block = Exactly(call, reinterpret_cast<uint64_t>(pointer));
-  if (!block || block->kind != MemoryKind::kRegistered) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  if (!block || block->kind != MemoryKind::kRegistered)
+    return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   call.machine.memory->Release(block);
   return CUDA_SUCCESS;
 }

@@ -22,7 +22,8 @@ std::unique_ptr<Function> Load(const vgpu_kernel& kernel, Module* module) {
   for (uint32_t i = 0; i < kernel.parameter_count; ++i) {
     const vgpu_parameter& parameter = kernel.parameters[i];
     function->parameters.emplace_back(parameter.offset, parameter.size);
-    function->parameter_bytes = std::max(function->parameter_bytes, parameter.offset + parameter.size);
+    function->parameter_bytes =
+        std::max(function->parameter_bytes, parameter.offset + parameter.size);
   }
   return function;
 }
@@ -120,9 +121,14 @@ CUresult FunctionAttribute(const Function* function, CUfunction_attribute attrib
 
 }  // namespace
 
-VGPU_EXPORT cuModuleLoadData(CUmodule* module, const void* image) { return LoadModule(module, image); }
-VGPU_EXPORT cuModuleLoadFatBinary(CUmodule* module, const void* image) { return LoadModule(module, image); }
-VGPU_EXPORT cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int, CUjit_option*, void**) {
+VGPU_EXPORT cuModuleLoadData(CUmodule* module, const void* image) {
+  return LoadModule(module, image);
+}
+VGPU_EXPORT cuModuleLoadFatBinary(CUmodule* module, const void* image) {
+  return LoadModule(module, image);
+}
+VGPU_EXPORT cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int, CUjit_option*,
+                               void**) {
   return LoadModule(module, image);
 }
 
@@ -133,7 +139,8 @@ VGPU_EXPORT cuModuleUnload(CUmodule handle) {
 
 VGPU_EXPORT cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   VGPU_ENTER(call);
-  return FindFunction(call.machine.modules.Find(module), name, reinterpret_cast<Function**>(function));
+  return FindFunction(call.machine.modules.Find(module), name,
+                      reinterpret_cast<Function**>(function));
 }
 
 VGPU_EXPORT cuModuleGetFunctionCount(unsigned int* count, CUmodule handle) {
@@ -156,8 +163,8 @@ VGPU_EXPORT cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   return CUDA_SUCCESS;
 }
 
-VGPU_EXPORT cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned int,
-                              CUlibraryOption*, void**, unsigned int) {
+VGPU_EXPORT cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**,
+                              unsigned int, CUlibraryOption*, void**, unsigned int) {
   VGPU_ENTER(call);
   if (!library) return CUDA_ERROR_INVALID_VALUE;
   Module* module = nullptr;
@@ -173,7 +180,8 @@ VGPU_EXPORT cuLibraryUnload(CUlibrary handle) {
 
 VGPU_EXPORT cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   VGPU_ENTER(call);
-  return FindFunction(call.machine.libraries.Find(library), name, reinterpret_cast<Function**>(kernel));
+  return FindFunction(call.machine.libraries.Find(library), name,
+                      reinterpret_cast<Function**>(kernel));
 }
 
 VGPU_EXPORT cuLibraryGetKernelCount(unsigned int* count, CUlibrary handle) {
@@ -238,7 +246,8 @@ VGPU_EXPORT cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfun
   VGPU_ENTER(call);
   return FunctionAttribute(Known(call, function), attribute, value);
 }
-VGPU_EXPORT cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel kernel, CUdevice) {
+VGPU_EXPORT cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel kernel,
+                                 CUdevice) {
   VGPU_ENTER(call);
   return FunctionAttribute(Known(call, kernel), attribute, value);
 }

@@ -14,7 +14,9 @@ bool Write(const Block* block, CUdeviceptr address, CUpointer_attribute attribut
       *static_cast<CUcontext*>(data) = known && !block->pool ? Handle(block->context) : nullptr;
       return true;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      *static_cast<unsigned*>(data) = !known ? 0 : block->OnHost() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+      *static_cast<unsigned*>(data) = !known            ? 0
+                                      : block->OnHost() ? CU_MEMORYTYPE_HOST
+                                                        : CU_MEMORYTYPE_DEVICE;
       return true;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       *static_cast<CUdeviceptr*>(data) = known ? address : 0;
@@ -49,7 +51,8 @@ bool Write(const Block* block, CUdeviceptr address, CUpointer_attribute attribut
       *static_cast<size_t*>(data) = known ? block->bytes : 0;
       return true;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-      *static_cast<CUmemoryPool*>(data) = reinterpret_cast<CUmemoryPool>(known ? block->pool : nullptr);
+      *static_cast<CUmemoryPool*>(data) =
+          reinterpret_cast<CUmemoryPool>(known ? block->pool : nullptr);
       return true;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
       *static_cast<unsigned long long*>(data) = 0;
@@ -80,8 +83,10 @@ VGPU_EXPORT cuPointerGetAttributes(unsigned int count, CUpointer_attribute* attr
   return CUDA_SUCCESS;
 }
 
-VGPU_EXPORT cuPointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+VGPU_EXPORT cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
+                                  CUdeviceptr address) {
   VGPU_ENTER(call);
   if (!value || !call.machine.memory->Find(address)) return CUDA_ERROR_INVALID_VALUE;
-  return attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+  return attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? CUDA_ERROR_NOT_SUPPORTED
+                                                       : CUDA_ERROR_INVALID_VALUE;
 }

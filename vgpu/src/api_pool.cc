@@ -17,7 +17,8 @@ void Account(Pool& pool, int64_t used, int64_t reserved) {
 }
 
 // Storage for `bytes`: handed-back storage if any fits, else new from the device.
-bool Provide(Call& call, Pool& pool, const Stream* stream, uint64_t bytes, FreeRange* range, OpPtr* after) {
+bool Provide(Call& call, Pool& pool, const Stream* stream, uint64_t bytes, FreeRange* range,
+             OpPtr* after) {
   if (!TakeRange(pool, stream, bytes, range, after)) {
     const auto fresh = call.machine.memory->device(pool.device).Take(bytes);
     if (!fresh) return false;
@@ -28,8 +29,8 @@ bool Provide(Call& call, Pool& pool, const Stream* stream, uint64_t bytes, FreeR
   return true;
 }
 
-CUresult AllocateAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool handle, CUstream stream_handle,
-                       DefaultStream which) {
+CUresult AllocateAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool handle,
+                       CUstream stream_handle, DefaultStream which) {
   VGPU_ENTER(call);
   if (!address || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   Stream* stream = nullptr;
@@ -65,7 +66,8 @@ CUresult FreeAsync(CUdeviceptr address, CUstream stream_handle, DefaultStream wh
   if (!block || block->base != address || block->kind != MemoryKind::kDevice) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  // Memory of cuMemAlloc may be freed this way too; it returns to no pool, so it is kept until the end.
+  // Memory of cuMemAlloc may be freed this way too; it returns to no pool, so it is kept until the
+  // end.
   OpPtr freed = call.machine.Issue(*stream, {Work::kMarker, "free"});
   if (Pool* pool = block->pool) {
     pool->ranges.push_back({block->base, block->reserved, std::move(freed), stream});
@@ -91,12 +93,18 @@ CUresult DevicePool(CUmemoryPool* pool, CUdevice device, bool current) {
 
 uint64_t* Attribute(Pool& pool, CUmemPool_attribute attribute) {
   switch (attribute) {
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: return &pool.release_threshold;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: return &pool.reserved;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: return &pool.reserved_high;
-    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: return &pool.used;
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: return &pool.used_high;
-    default: return nullptr;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      return &pool.release_threshold;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+      return &pool.reserved;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+      return &pool.reserved_high;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+      return &pool.used;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      return &pool.used_high;
+    default:
+      return nullptr;
   }
 }
 
@@ -119,7 +127,9 @@ VGPU_STREAM_EXPORT(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream stream)
 VGPU_EXPORT cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
   return DevicePool(pool, device, false);
 }
-VGPU_EXPORT cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) { return DevicePool(pool, device, true); }
+VGPU_EXPORT cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
+  return DevicePool(pool, device, true);
+}
 
 VGPU_EXPORT cuDeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
   VGPU_ENTER(call);
@@ -132,7 +142,8 @@ VGPU_EXPORT cuDeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
 
 VGPU_EXPORT cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* props) {
   VGPU_ENTER(call);
-  if (!pool || !props || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+  if (!pool || !props || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+    return CUDA_ERROR_INVALID_VALUE;
   if (!ValidDevice(props->location.id)) return CUDA_ERROR_INVALID_DEVICE;
   auto made = std::make_unique<Pool>();
   made->device = props->location.id;
@@ -140,8 +151,8 @@ VGPU_EXPORT cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* props) {
   return CUDA_SUCCESS;
 }
 
-// Live allocations of a destroyed pool stay valid: the pool lives on without its handle's being usable is
-// more than the driver promises, so a pool in use is refused.
+// Live allocations of a destroyed pool stay valid: the pool lives on without its handle's being
+// usable is more than the driver promises, so a pool in use is refused.
 VGPU_EXPORT cuMemPoolDestroy(CUmemoryPool handle) {
   VGPU_ENTER(call);
   Pool* pool = call.machine.pools.Find(handle);
@@ -152,7 +163,8 @@ VGPU_EXPORT cuMemPoolDestroy(CUmemoryPool handle) {
     if (range.freed) frees.push_back(range.freed);
   }
   if (const CUresult error = call.Wait(frees)) return error;
-  for (const FreeRange& range : pool->ranges) memory.device(pool->device).Give(range.base, range.reserved);
+  for (const FreeRange& range : pool->ranges)
+    memory.device(pool->device).Give(range.base, range.reserved);
   for (Pool*& current : call.machine.current_pools) {
     if (current == pool) current = call.machine.default_pools[static_cast<size_t>(pool->device)];
   }
@@ -182,7 +194,8 @@ VGPU_EXPORT cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attri
   VGPU_ENTER(call);
   Pool* pool = call.machine.pools.Find(handle);
   if (!pool || !value) return CUDA_ERROR_INVALID_VALUE;
-  if (IsReusePolicy(attribute)) return *static_cast<int*>(value) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+  if (IsReusePolicy(attribute))
+    return *static_cast<int*>(value) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
   if (attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) return CUDA_ERROR_NOT_SUPPORTED;
   pool->release_threshold = *static_cast<cuuint64_t*>(value);
   return CUDA_SUCCESS;

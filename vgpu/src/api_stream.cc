@@ -6,11 +6,14 @@ using namespace ss::vgpu;
 static CUresult CreateStream(CUstream* stream, unsigned int flags, int priority) {
   VGPU_ENTER_CONTEXT(call);
   if (!stream || (flags & ~1u)) return CUDA_ERROR_INVALID_VALUE;
-  const StreamKind kind = flags & CU_STREAM_NON_BLOCKING ? StreamKind::kNonBlocking : StreamKind::kBlocking;
+  const StreamKind kind =
+      flags & CU_STREAM_NON_BLOCKING ? StreamKind::kNonBlocking : StreamKind::kBlocking;
   *stream = reinterpret_cast<CUstream>(call.machine.AddStream(call.context, kind, priority));
   return CUDA_SUCCESS;
 }
-VGPU_EXPORT cuStreamCreate(CUstream* stream, unsigned int flags) { return CreateStream(stream, flags, 0); }
+VGPU_EXPORT cuStreamCreate(CUstream* stream, unsigned int flags) {
+  return CreateStream(stream, flags, 0);
+}
 VGPU_EXPORT cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
   return CreateStream(stream, flags, priority);
 }
@@ -31,8 +34,10 @@ static CUresult SyncStream(CUstream handle, DefaultStream which) {
   VGPU_ENTER(call);
   Stream* stream = nullptr;
   if (const CUresult error = call.Find(handle, which, &stream)) return error;
-  // Synchronising the legacy stream is an operation of it: it waits for the blocking streams (rule 4).
-  if (stream->kind == StreamKind::kLegacy) return call.RunAndWait(*stream, {Work::kMarker, "synchronize"});
+  // Synchronising the legacy stream is an operation of it: it waits for the blocking streams (rule
+  // 4).
+  if (stream->kind == StreamKind::kLegacy)
+    return call.RunAndWait(*stream, {Work::kMarker, "synchronize"});
   return call.Wait(stream->tail ? std::vector<OpPtr>{stream->tail} : std::vector<OpPtr>{});
 }
 VGPU_STREAM_EXPORT(cuStreamSynchronize, _ptsz, (CUstream stream), SyncStream(stream, kDefault))
@@ -45,7 +50,8 @@ static CUresult QueryStream(CUstream handle, DefaultStream which) {
 }
 VGPU_STREAM_EXPORT(cuStreamQuery, _ptsz, (CUstream stream), QueryStream(stream, kDefault))
 
-static CUresult WaitEvent(CUstream handle, CUevent event_handle, unsigned int flags, DefaultStream which) {
+static CUresult WaitEvent(CUstream handle, CUevent event_handle, unsigned int flags,
+                          DefaultStream which) {
   VGPU_ENTER(call);
   Stream* stream = nullptr;
   if (const CUresult error = call.Find(handle, which, &stream)) return error;
@@ -103,13 +109,14 @@ static CUresult HostFunction(CUstream handle, std::string name, std::function<vo
 
 static CUresult LaunchHost(CUstream stream, CUhostFn function, void* data, DefaultStream which) {
   if (!function) return CUDA_ERROR_INVALID_VALUE;
-  return HostFunction(stream, "host function", [=](uint32_t) { function(data); }, which);
+  return HostFunction(
+      stream, "host function", [=](uint32_t) { function(data); }, which);
 }
 VGPU_STREAM_EXPORT(cuLaunchHostFunc, _ptsz, (CUstream stream, CUhostFn function, void* data),
                    LaunchHost(stream, function, data, kDefault))
 
-static CUresult AddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned int flags,
-                            DefaultStream which) {
+static CUresult AddCallback(CUstream stream, CUstreamCallback callback, void* data,
+                            unsigned int flags, DefaultStream which) {
   if (!callback || flags) return CUDA_ERROR_INVALID_VALUE;
   return HostFunction(
       stream, "callback", [=](uint32_t) { callback(stream, CUDA_SUCCESS, data); }, which);

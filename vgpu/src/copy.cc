@@ -65,7 +65,8 @@ void FillSlice(const FillRequest& request, uint32_t slice, uint32_t slices) {
   units.width /= request.unit;
   ForSlice(units, slice, slices, [&](uint64_t row, uint64_t begin, uint64_t end) {
     char* at = reinterpret_cast<char*>(request.to.Row(row, request.box.height));
-    for (uint64_t i = begin; i < end; ++i) std::memcpy(at + i * request.unit, &request.value, request.unit);
+    for (uint64_t i = begin; i < end; ++i)
+      std::memcpy(at + i * request.unit, &request.value, request.unit);
   });
 }
 
@@ -77,7 +78,8 @@ CUresult Copy(Call& call, CopyRequest request, CUstream handle, DefaultStream wh
   if (request.box.bytes() == 0) return CUDA_SUCCESS;
   Memory& memory = *call.machine.memory;
   const Place to = Locate(memory, request.to.base, request.box.Extent(request.to), request.to_end);
-  const Place from = Locate(memory, request.from.base, request.box.Extent(request.from), request.from_end);
+  const Place from =
+      Locate(memory, request.from.base, request.box.Extent(request.from), request.from_end);
   if (to == Place::kInvalid || from == Place::kInvalid) return CUDA_ERROR_INVALID_VALUE;
 
   std::shared_ptr<std::vector<char>> staged;

@@ -1,5 +1,5 @@
-// The state of the virtual GPU and its one lock. Every call of the interface takes the lock for its whole
-// length, except while it waits and while code of the program (kernels, host functions) runs.
+// The state of the virtual GPU and its one lock. Every call of the interface takes the lock for its
+// whole length, except while it waits and while code of the program (kernels, host functions) runs.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,8 @@
 
 namespace ss::vgpu {
 
-// Owns the objects behind one kind of handle; a handle that is not in it is refused, never dereferenced.
+// Owns the objects behind one kind of handle; a handle that is not in it is refused, never
+// dereferenced.
 template <typename T>
 class Registry {
  public:
@@ -79,8 +80,8 @@ class Machine {
   std::vector<OpPtr> DeviceTails(int device) const;
   // The host goes on: the policy may let the device run first.
   void HostStep(std::unique_lock<std::mutex>& lock);
-  // The host waits until all of `targets` are done. CUDA_ERROR_LAUNCH_TIMEOUT, with an account on stderr,
-  // when they cannot be.
+  // The host waits until all of `targets` are done. CUDA_ERROR_LAUNCH_TIMEOUT, with an account on
+  // stderr, when they cannot be.
   CUresult Wait(std::unique_lock<std::mutex>& lock, const std::vector<OpPtr>& targets);
   // A query: the state of `target` now. A host that polls lets the device get on.
   bool Poll(std::unique_lock<std::mutex>& lock, const OpPtr& target);
@@ -127,17 +128,17 @@ class Machine {
   std::condition_variable changed_;    // host threads: an operation is done, or the worker rests
   std::condition_variable functions_;  // thread of host functions
   bool started_ = false;
-  bool resting_ = true;     // the worker has nothing to do
-  bool stepping_ = false;   // a host call lets the device run ahead
-  int forced_ = 0;          // steps that run whatever the policy says
-  bool draining_ = false;   // the host has been away for long
-  uint64_t calls_ = 0;      // host calls so far
+  bool resting_ = true;    // the worker has nothing to do
+  bool stepping_ = false;  // a host call lets the device run ahead
+  int forced_ = 0;         // steps that run whatever the policy says
+  bool draining_ = false;  // the host has been away for long
+  uint64_t calls_ = 0;     // host calls so far
   uint64_t drain_calls_ = 0;
-  uint64_t polls_ = 0;      // queries in a row that found nothing done
+  uint64_t polls_ = 0;  // queries in a row that found nothing done
   uint64_t step_ = 0;
   uint64_t next_id_ = 0;
-  uint64_t outside_ = 0;    // host functions under way
-  uint64_t generation_ = 0; // restarts
+  uint64_t outside_ = 0;     // host functions under way
+  uint64_t generation_ = 0;  // restarts
   std::string policy_name_;
   std::unique_ptr<Policy> policy_;
   std::map<uint64_t, Stream*> busy_;  // streams with queued operations, by id

@@ -67,8 +67,7 @@ void Arena::Give(uint64_t address, uint64_t bytes) {
   free_[address] = bytes;
 }
 
-Memory::Memory(int devices)
-    : pinned_(kPinnedBase, kHostBytes), managed_(kManagedBase, kHostBytes) {
+Memory::Memory(int devices) : pinned_(kPinnedBase, kHostBytes), managed_(kManagedBase, kHostBytes) {
   const uint64_t bytes = options().memory_mb << 20;
   for (int i = 0; i < devices; ++i) {
     device_.emplace_back(kDeviceBase + static_cast<uint64_t>(i) * kDeviceStride, bytes);

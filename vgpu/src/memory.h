@@ -3,9 +3,9 @@
 //   device N   0x7e90'0000'0000 + N * 0x10'0000'0000       pinned    0x7ea0'0000'0000
 //   managed    0x7eb0'0000'0000
 //
-// The ranges lie where neither the loader, nor malloc, nor the sanitizers put anything. Freed memory stays
-// mapped and goes to the next tenant: work that is still in flight then damages that tenant's data, as on a
-// GPU, instead of crashing the process.
+// The ranges lie where neither the loader, nor malloc, nor the sanitizers put anything. Freed
+// memory stays mapped and goes to the next tenant: work that is still in flight then damages that
+// tenant's data, as on a GPU, instead of crashing the process.
 #pragma once
 
 #include <cstddef>

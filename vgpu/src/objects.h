@@ -20,8 +20,8 @@ struct Context;
 
 enum class Work : uint8_t { kMarker, kKernel, kCopy, kMemset, kHostFunction };
 
-// One operation in a stream. It may start when `after` are done and it heads its stream's queue; between two
-// of its slices, work of other streams may run.
+// One operation in a stream. It may start when `after` are done and it heads its stream's queue;
+// between two of its slices, work of other streams may run.
 struct Op {
   uint64_t id = 0;  // issue order, from 1
   Work work{};
@@ -52,7 +52,7 @@ struct Stream {
   int priority = 0;
   uint64_t thread = 0;  // kPerThread: whose
   std::deque<OpPtr> queue;
-  OpPtr tail;  // last operation issued, done or not; null = none yet
+  OpPtr tail;              // last operation issued, done or not; null = none yet
   bool destroyed = false;  // lives on until its queue is empty
 };
 

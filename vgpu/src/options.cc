@@ -13,9 +13,9 @@ void ReadNumber(const char* name, uint64_t least, uint64_t most, uint64_t* value
   char* end = nullptr;
   const uint64_t number = std::strtoull(text, &end, 10);
   if (*text == '\0' || *text == '-' || *end != '\0' || number < least || number > most) {
-    std::fprintf(stderr, "vgpu: %s=%s: expected a number from %llu to %llu; using %llu\n", name, text,
-                 static_cast<unsigned long long>(least), static_cast<unsigned long long>(most),
-                 static_cast<unsigned long long>(*value));
+    std::fprintf(stderr, "vgpu: %s=%s: expected a number from %llu to %llu; using %llu\n", name,
+                 text, static_cast<unsigned long long>(least),
+                 static_cast<unsigned long long>(most), static_cast<unsigned long long>(*value));
     return;
   }
   *value = number;
@@ -28,7 +28,9 @@ Options Read() {
     if (KnownPolicy(policy)) {
       read.policy = policy;
     } else {
-      std::fprintf(stderr, "vgpu: VGPU_SCHED=%s: expected eager, lazy, random or pct; using eager\n", policy);
+      std::fprintf(stderr,
+                   "vgpu: VGPU_SCHED=%s: expected eager, lazy, random or pct; using eager\n",
+                   policy);
     }
   }
   ReadNumber("VGPU_SEED", 0, kAny, &read.seed);

@@ -1,5 +1,5 @@
-// What an operation has to wait for: rules 2 and 4 of docs/semantics.md. Rule 5 is the caller's: a wait is a
-// marker with the event's record at the call in `after`.
+// What an operation has to wait for: rules 2 and 4 of docs/semantics.md. Rule 5 is the caller's: a
+// wait is a marker with the event's record at the call in `after`.
 #include <algorithm>
 
 #include "machine.h"

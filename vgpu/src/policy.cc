@@ -45,9 +45,9 @@ class Lazy : public Policy {
     });
   }
 
-  // Lays the schedule out from its end: of the operations that nothing unplaced waits for, the earliest-issued
-  // comes last. (Latest-issued-first from the front was tried: it runs a blocker early when the only other
-  // choice is a marker that leads to what it should block.)
+  // Lays the schedule out from its end: of the operations that nothing unplaced waits for, the
+  // earliest-issued comes last. (Latest-issued-first from the front was tried: it runs a blocker
+  // early when the only other choice is a marker that leads to what it should block.)
   void Plan(const std::vector<Op*>& needed) override {
     std::unordered_map<const Op*, size_t> waiting;  // operations of the plan that come behind
     for (const Op* op : needed) waiting[op];
@@ -96,7 +96,8 @@ class RandomWalk : public Policy {
 class Pct : public Policy {
  public:
   Pct(uint64_t seed, uint64_t depth) : random_(seed), host_(random_.Unit()) {
-    // Programs differ in length by orders of magnitude, and so do the moments: log-uniform up to 4096 steps.
+    // Programs differ in length by orders of magnitude, and so do the moments: log-uniform up to
+    // 4096 steps.
     for (uint64_t i = 0; i < depth; ++i) {
       changes_.push_back(static_cast<uint64_t>(std::exp2(12.0 * random_.Unit())));
     }

@@ -1,5 +1,5 @@
-// The device at work: one thread that runs one slice at a time, and a second for host functions, which may
-// block for as long as they like without holding up other streams.
+// The device at work: one thread that runs one slice at a time, and a second for host functions,
+// which may block for as long as they like without holding up other streams.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -17,7 +17,8 @@ thread_local bool in_host_function = false;
 
 bool Ready(const Op& op) {
   return !op.outside && !op.running &&
-         std::all_of(op.after.begin(), op.after.end(), [](const OpPtr& before) { return before->done; });
+         std::all_of(op.after.begin(), op.after.end(),
+                     [](const OpPtr& before) { return before->done; });
 }
 
 bool Done(const std::vector<OpPtr>& ops) {
@@ -37,7 +38,8 @@ void Machine::Collect() {
 }
 
 bool Machine::Unmet() const {
-  return std::any_of(goals_.begin(), goals_.end(), [](const Goal& goal) { return !Done(goal.targets); });
+  return std::any_of(goals_.begin(), goals_.end(),
+                     [](const Goal& goal) { return !Done(goal.targets); });
 }
 
 // The next operation to run a slice of, or null when the device rests.
@@ -97,8 +99,8 @@ void Machine::RunSlice(std::unique_lock<std::mutex>& lock, OpPtr op) {
   changed_.notify_all();
 }
 
-// Waits for the function for a while, so that a run stays the same from one time to the next; then other
-// streams go on without it.
+// Waits for the function for a while, so that a run stays the same from one time to the next; then
+// other streams go on without it.
 void Machine::RunOutside(std::unique_lock<std::mutex>& lock, const OpPtr& op) {
   ++step_;
   ++outside_;
@@ -140,9 +142,10 @@ void Machine::Complete(Op& op) {
 }
 
 void Machine::Log(const Op& op) const {
-  std::fprintf(stderr, "vgpu: step %llu: stream#%llu op %llu %s, slice %u of %u\n",
-               static_cast<unsigned long long>(step_), static_cast<unsigned long long>(op.stream->id),
-               static_cast<unsigned long long>(op.id), op.name.c_str(), op.next_slice + 1, op.slices);
+  std::fprintf(
+      stderr, "vgpu: step %llu: stream#%llu op %llu %s, slice %u of %u\n",
+      static_cast<unsigned long long>(step_), static_cast<unsigned long long>(op.stream->id),
+      static_cast<unsigned long long>(op.id), op.name.c_str(), op.next_slice + 1, op.slices);
 }
 
 }  // namespace ss::vgpu

@@ -1,9 +1,10 @@
-/* image.h: what `cuModuleLoadData` and `cuLibraryLoadData` of the virtual GPU accept as machine code.
+/* image.h: what `cuModuleLoadData` and `cuLibraryLoadData` of the virtual GPU accept as machine
+ * code.
  *
- * A virtual-GPU image is a blob that begins with a magic word and names a table of host functions. It lives
- * in the process that loads it, so pointers in it are plain pointers; a kernel whose `run` is null is looked
- * up by `symbol` in the running program (an executable needs -rdynamic for that). The driver copies the table
- * at load time; names and functions must outlive the module.
+ * A virtual-GPU image is a blob that begins with a magic word and names a table of host functions.
+ * It lives in the process that loads it, so pointers in it are plain pointers; a kernel whose `run`
+ * is null is looked up by `symbol` in the running program (an executable needs -rdynamic for that).
+ * The driver copies the table at load time; names and functions must outlive the module.
  */
 #ifndef VGPU_IMAGE_H_
 #define VGPU_IMAGE_H_
@@ -24,8 +25,8 @@ typedef struct vgpu_grid {
   uint32_t shared_bytes;
 } vgpu_grid;
 
-/* Runs all threads of block number `block` (linear, x fastest), one after another. `parameters` is laid out
- * as the kernel's table entry says. Between two calls work of other streams may run. */
+/* Runs all threads of block number `block` (linear, x fastest), one after another. `parameters` is
+ * laid out as the kernel's table entry says. Between two calls work of other streams may run. */
 typedef void (*vgpu_run_block)(const vgpu_grid* grid, uint32_t block, const void* parameters);
 
 typedef struct vgpu_parameter {

@@ -1,13 +1,15 @@
-// kernel.h: a kernel written once, compiled by nvcc for a GPU and by a host compiler for the virtual GPU.
+// kernel.h: a kernel written once, compiled by nvcc for a GPU and by a host compiler for the
+// virtual GPU.
 //
 //   VGPU_KERNEL(scale, (float* x, float k, uint32_t n)) {
 //     for (uint32_t i = vgpu_thread(); i < n; i += vgpu_threads()) x[i] *= k;
 //   }
 //
-// nvcc makes it an extern "C" __global__ function; the host compiler makes a function and enters it in the
-// table that vgpu::Image() hands to cuModuleLoadData. The threads of a block run one after another on the
-// host, so a kernel here must not need __syncthreads or a block-wide shared array: rejected was emulating
-// them with a fiber a thread, because grid-stride kernels are all that host-side ordering needs.
+// nvcc makes it an extern "C" __global__ function; the host compiler makes a function and enters it
+// in the table that vgpu::Image() hands to cuModuleLoadData. The threads of a block run one after
+// another on the host, so a kernel here must not need __syncthreads or a block-wide shared array:
+// rejected was emulating them with a fiber a thread, because grid-stride kernels are all that
+// host-side ordering needs.
 #pragma once
 
 #include <stdint.h>
@@ -114,9 +116,10 @@ inline const vgpu_image* Image() {
 
 }  // namespace vgpu
 
-#define VGPU_KERNEL(name, parameters)                                                         \
-  static void name parameters;                                                                \
-  static const ::vgpu::Registration vgpu_registration_##name(::vgpu::Adapter<&name>::Entry(#name)); \
+#define VGPU_KERNEL(name, parameters)                         \
+  static void name parameters;                                \
+  static const ::vgpu::Registration vgpu_registration_##name( \
+      ::vgpu::Adapter<&name>::Entry(#name));                  \
   static void name parameters
 
 static inline uint32_t vgpu_thread() { return ::vgpu::place.thread; }
