@@ -23,7 +23,7 @@ void Say(bool good, const std::string& what, const std::string& state, const std
 
 // Runs a shell command; its first line of output, "" when it fails.
 std::string FirstLine(const std::string& command) {
-  FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
+  FILE* pipe = popen(("exec 2>/dev/null; " + command).c_str(), "r");
   if (!pipe) return "";
   char line[512] = "";
   bool any = std::fgets(line, sizeof line, pipe) != nullptr;
