@@ -199,6 +199,10 @@ void Checker::Sweep() {
   }
   std::erase_if(tenants_, [&](const auto& tenant) { return !used.contains(tenant.get()); });
   for (const auto& tenant : tenants_) {
+    for (const Tenant::OpenUse& use : tenant->open_uses) {
+      ops.insert(ops.end(), {use.index, use.other_index});
+      lanes[use.lane] = true;
+    }
     lanes[tenant->alloc_lane] = true;
     for (const ConditionalEdge& edge : tenant->edges) lanes[edge.lane] = true;
   }

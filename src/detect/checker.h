@@ -102,6 +102,11 @@ class Checker {
   void CheckWatched(const Op& op, size_t index, const Step& step);
   void LateUse(Tenant& tenant, size_t index, const Step& step, const Entry& entry);
   void Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const Clock& now);
+  struct Struck {
+    size_t finding = 0, use = 0, free = 0;
+  };
+  void MarkStruck(Tenant& tenant, const Struck& strike);
+  void Retell(Site* site, size_t index) const;
   void OnBufferName(const Op& op, const Access& range);
   void NameStruck(Tenant& tenant, const Op& op, size_t index);
 

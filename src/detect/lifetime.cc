@@ -41,6 +41,7 @@ void Checker::OnAlloc(const Op& op, size_t index, const Access& range) {
 // What the older tenants' findings settled stays settled; uses that a lifetime finding spoke of do not
 // race with the new tenant (they are that finding); one that is still open now has struck.
 void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const Clock& now) {
+  std::vector<Struck> struck;
   for (Tenant* old : older) {
     if (!old->freed) continue;
     tenant.edges.insert(tenant.edges.end(), old->edges.begin(), old->edges.end());
@@ -48,7 +49,7 @@ void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const C
     tenant.aliases.push_back(BufferName(*old));
     if (tenant.aliases.size() > kMaxAliases) tenant.aliases.erase(tenant.aliases.begin());
     for (const auto& use : old->open_uses) {
-      if (now.Get(use.lane) < use.epoch) tenant.struck.push_back(use.finding);
+      if (now.Get(use.lane) < use.epoch) struck.push_back({use.finding, use.index, use.other_index});
     }
     if (old->settled.empty()) continue;
     shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
@@ -57,10 +58,30 @@ void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const C
       });
     });
   }
-  for (size_t finding : tenant.struck) {
-    findings_[finding].struck = true;
-    findings_[finding].reuse = MakeSite(tenant.alloc, tenant.alloc_index);
-  }
+  for (const Struck& strike : struck) MarkStruck(tenant, strike);
+}
+
+// The instance that struck is the one to show: its use, its free and its reuse belong together.
+void Checker::MarkStruck(Tenant& tenant, const Struck& strike) {
+  Finding& finding = findings_[strike.finding];
+  if (finding.struck) return;
+  finding.struck = true;
+  finding.reuse = MakeSite(tenant.alloc, tenant.alloc_index);
+  tenant.struck.push_back(strike.finding);
+  auto same = [&](const Instance& at) {
+    return at.first_index == strike.use && at.second_index == strike.free;
+  };
+  auto shown = std::find_if(finding.instances.begin(), finding.instances.end(), same);
+  if (shown == finding.instances.end() || shown == finding.instances.begin()) return;
+  std::rotate(finding.instances.begin(), shown, shown + 1);
+  Retell(&finding.first, strike.use);
+  Retell(&finding.second, strike.free);
+}
+
+// The same site, another time: what differs is when.
+void Checker::Retell(Site* site, size_t index) const {
+  site->index = index;
+  site->op = log_.Get(index).id;
 }
 
 // The allocation could have been served with a freed block that fits, and was with one that it overlaps.
@@ -218,7 +239,7 @@ void Checker::ReportLifetime(Tenant& tenant, const Use& use, const Op& other, si
   finding.edge_to = finding.buffer.owner.empty() ? finding.second.lane : finding.buffer.owner;
   finding.instances.push_back({use.entry.index, other_index});
   size_t at = AddFinding(std::move(finding), used, other, tenant);
-  tenant.open_uses.push_back({use.entry.lane, use.entry.epoch, at});
+  tenant.open_uses.push_back({use.entry.lane, use.entry.epoch, use.entry.index, other_index, at});
 }
 
 // --- first and late uses --------------------------------------------------------------------------

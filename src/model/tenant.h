@@ -33,6 +33,8 @@ struct Tenant {
   struct OpenUse {
     LaneId lane = 0;
     uint64_t epoch = 0;
+    size_t index = 0;        // the use's operation
+    size_t other_index = 0;  // the free
     size_t finding = 0;
   };
   std::vector<OpenUse> open_uses;
