@@ -6,13 +6,20 @@
 
 namespace ss::trace {
 
-bool MergeQueue::Later(const Item& a, const Item& b) {
-  return std::tie(a.record.seq_before, a.record.thread, a.arrival) >
-         std::tie(b.record.seq_before, b.record.thread, b.arrival);
+bool MergeQueue::Later(const Key& a, const Key& b) {
+  return std::tie(a.seq, a.thread, a.arrival) > std::tie(b.seq, b.thread, b.arrival);
 }
 
 void MergeQueue::Add(Record record) {
-  heap_.push_back({arrivals_++, std::move(record)});
+  Key key{record.seq_before, arrivals_++, record.thread, static_cast<uint32_t>(slots_.size())};
+  if (free_slots_.empty()) {
+    slots_.push_back(std::move(record));
+  } else {
+    key.slot = free_slots_.back();
+    free_slots_.pop_back();
+    slots_[key.slot] = std::move(record);
+  }
+  heap_.push_back(key);
   std::push_heap(heap_.begin(), heap_.end(), Later);
 }
 
@@ -20,14 +27,15 @@ void MergeQueue::Advance(uint64_t watermark) { watermark_ = std::max(watermark_,
 
 std::optional<Record> MergeQueue::Pop() {
   if (heap_.empty()) return std::nullopt;
-  bool safe = watermark_ == kEverything || heap_.front().record.seq_before < watermark_;
+  bool safe = watermark_ == kEverything || heap_.front().seq < watermark_;
   if (!safe && heap_.size() <= max_records_) return std::nullopt;
   std::pop_heap(heap_.begin(), heap_.end(), Later);
-  Record record = std::move(heap_.back().record);
+  Key key = heap_.back();
   heap_.pop_back();
-  if (record.seq_before < highest_out_) ++late_;
-  highest_out_ = std::max(highest_out_, record.seq_before);
-  return record;
+  free_slots_.push_back(key.slot);
+  if (key.seq < highest_out_) ++late_;
+  highest_out_ = std::max(highest_out_, key.seq);
+  return std::move(slots_[key.slot]);
 }
 
 }  // namespace ss::trace

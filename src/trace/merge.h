@@ -36,13 +36,18 @@ class MergeQueue {
   static constexpr size_t kDefaultMax = size_t{1} << 20;
 
  private:
-  struct Item {
+  // The heap moves these and not the records, whose variants are slow to move.
+  struct Key {
+    uint64_t seq;
     uint64_t arrival;
-    Record record;
+    uint32_t thread;
+    uint32_t slot;
   };
-  static bool Later(const Item& a, const Item& b);
+  static bool Later(const Key& a, const Key& b);
 
-  std::vector<Item> heap_;
+  std::vector<Key> heap_;
+  std::vector<Record> slots_;
+  std::vector<uint32_t> free_slots_;
   size_t max_records_;
   uint64_t watermark_ = 0;
   uint64_t arrivals_ = 0;

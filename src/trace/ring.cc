@@ -64,6 +64,8 @@ void* MapRing(int fd, size_t capacity) {
   return at;
 }
 
+void KeepFromChildren(void* at, size_t bytes) { madvise(at, bytes, MADV_DONTFORK); }
+
 void* MapWipedOnFork(size_t bytes) {
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return nullptr;
@@ -87,6 +89,7 @@ RingWriter* RingWriter::Create(size_t bytes, uint32_t thread, OnFull on_full, Co
     *fd = -1;
     return nullptr;
   }
+  KeepFromChildren(ring, kRingHeaderBytes + 2 * capacity);
   auto* writer = new (self) RingWriter();
   auto* header = new (ring) RingHeader();
   header->magic = kRingMagic;

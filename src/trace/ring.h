@@ -150,6 +150,8 @@ int CreateSharedMemory(const char* name, size_t bytes);
 void* MapShared(int fd, size_t bytes);
 // Header page, then the data twice: kRingHeaderBytes + 2 * capacity bytes.
 void* MapRing(int fd, size_t capacity);
+// A forked child does not get this mapping (nor keeps its memory alive).
+void KeepFromChildren(void* at, size_t bytes);
 // A page that a forked child sees zeroed. Null with errno.
 void* MapWipedOnFork(size_t bytes);
 

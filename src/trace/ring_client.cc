@@ -126,6 +126,7 @@ RingClient* RingClient::Connect(const char* socket_name, const RingOptions& opti
 bool RingClient::MapControl(int fd) {
   void* page = MapShared(fd, sizeof(ControlPage));
   if (!page) return false;
+  KeepFromChildren(page, sizeof(ControlPage));
   control_ = new (page) ControlPage();
   control_->magic = kControlMagic;
   control_->version = kRingVersion;

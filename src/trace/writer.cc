@@ -24,6 +24,7 @@ ByteSpan AsBytes(const std::string& text) {
 TraceWriter::TraceWriter(TraceFile file, const WriterOptions& options)
     : file_(std::move(file)), options_(options) {
   if (options_.max_bytes) options_.max_bytes = std::max(options_.max_bytes, kSmallestBound);
+  compact_at_ = options_.max_bytes / 10 * 6;
 }
 
 Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(const std::string& path,
@@ -67,7 +68,8 @@ void TraceWriter::AddRecord(OpenBlock* block, const RawRecord& raw) {
 void TraceWriter::CloseBlock(OpenBlock* block) {
   if (block->header.records == 0) return;
   std::string packed = PackBlock(block->header, block->raw);
-  if (Write(packed)) {
+  bool fits = !full_ || file_.size() + packed.size() <= options_.max_bytes;
+  if (fits && Write(packed)) {
     last_seq_ = std::max(last_seq_, block->header.max_seq);
     if (options_.max_bytes) {
       BlockHeader written = *UnpackBlockHeader(AsBytes(packed));  // with its sizes and sum
@@ -83,7 +85,6 @@ void TraceWriter::CloseBlock(OpenBlock* block) {
 
 bool TraceWriter::Write(const std::string& packed) {
   Result<void> done;
-  if (full_ && file_.size() + packed.size() > options_.max_bytes) return false;
   if (stats_.lost == lost_noted_) {
     done = file_.Append(packed);
   } else {
@@ -106,7 +107,7 @@ Result<void> TraceWriter::Close() {
 }
 
 void TraceWriter::KeepToBound() {
-  if (!options_.max_bytes || full_ || file_.size() <= options_.max_bytes / 10 * 6) return;
+  if (!options_.max_bytes || full_ || file_.size() <= compact_at_) return;
   uint64_t keep = options_.max_bytes / 10 * 3;
   size_t evict = index_.size();
   for (uint64_t kept = 0; evict > 0 && kept + index_[evict - 1].bytes <= keep; --evict) {
@@ -130,6 +131,12 @@ void TraceWriter::Compact(size_t evict) {
   }
   if (done) {
     index_ = std::move(index);
+    compact_at_ = std::max(compact_at_, file_.size() + options_.max_bytes / 10);
+    full_ = compact_at_ + kMaxBlock > options_.max_bytes;
+    if (full_ && !error_) {
+      error_ = Error{file_.path(), "the trace is full: what still lives fills max_trace_mb",
+                     "raise max_trace_mb"};
+    }
     return;
   }
   stats_ = before;

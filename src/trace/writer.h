@@ -1,7 +1,8 @@
 // Writes the trace of one process: collects each thread's records into blocks, packs and appends them.
 //
 // With `max_bytes` it is a flight recorder: the file is rewritten without its oldest blocks each time it
-// reaches 60% of the bound, down to 30%, so that both copies together stay below it. (Rejected: a circular
+// reaches 60% of the bound, down to 30%, so that both copies together stay below it (and later, the more
+// of it is state that cannot go). (Rejected: a circular
 // file, which ends in half a block whenever anything goes wrong; punched holes, which network file systems
 // lack.) What the evicted blocks defined and later ones refer to is carried over, see CarriedState.
 //
@@ -85,7 +86,8 @@ class TraceWriter {
   Stats stats_;
   uint64_t lost_noted_ = 0;
   uint64_t last_seq_ = 0;
-  bool full_ = false;  // the bound is reached and the file could not be rewritten
+  uint64_t compact_at_ = 0;
+  bool full_ = false;  // nothing more can go: what does not fit is lost
   std::optional<Error> error_;
 };
 

@@ -115,7 +115,7 @@ void AddStep(TraceWriter* writer, Random* random, uint64_t step) {
 }
 
 void CheckFlightRecorder(TraceWriter* writer, uint64_t bound) {
-  constexpr uint64_t kSteps = 200000;
+  constexpr uint64_t kSteps = 100000;
   Random random(7);
   Record name;
   name.body = Text{42, "the name"};
@@ -197,6 +197,26 @@ TEST(FlightRecorder, CountsOfEvictedRecordsAddUp) {
   }
   EXPECT_EQ(dropped, 0u);
   EXPECT_EQ(unmodelled, 0u);
+}
+
+TEST(FlightRecorder, StateThatDoesNotFitIsLostAndNotUnbounded) {
+  constexpr uint64_t kBound = 1 << 20;
+  auto writer = TraceWriter::InMemory({.max_bytes = kBound});
+  Random random(9);
+  for (uint64_t seq = 1; seq <= 100000; ++seq) {
+    Record record;
+    record.seq_before = record.seq_after = seq;
+    record.body = Alloc{.address = random(), .bytes = random()};  // nothing is ever freed
+    (*writer)->Add(1, AsBytes(Wire(record)));
+    ASSERT_LE((*writer)->file().size(), kBound);
+  }
+  auto closed = (*writer)->Close();
+  ASSERT_FALSE(closed);
+  EXPECT_NE(closed.error().Text().find("max_trace_mb"), std::string::npos);
+  EXPECT_GT((*writer)->stats().lost, 10000u);
+  auto reader = TraceReader::FromFile(std::move(*(*writer)->file().Share()));
+  EXPECT_EQ(ReadAll(*reader).size() + (*writer)->stats().lost, 100000u);
+  EXPECT_EQ(reader->stats().lost, (*writer)->stats().lost);
 }
 
 // --- disks that do not take it -------------------------------------------------------------------
