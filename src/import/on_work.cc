@@ -14,24 +14,26 @@ constexpr uint64_t kHostMappings =
 
 }  // namespace
 
-// A function handle that has been launched and is defined again belongs to another module that was
-// loaded at the place of the first: the old declarations go, those made since the last launch are
-// already its own.
+// A function handle that comes back with another definition belongs to another module, loaded at
+// the place of the first: the old declarations go, those made since the last launch are already its
+// own. The same definition says nothing: the capture forgets all functions when any module goes.
 void Importer::State::On(const trace::Function& record) {
   Function& function = functions_[record.function];
-  const uint64_t launches = function.launches;
-  if (function.name != 0) {
+  const trace::Function& old = function.definition;
+  const bool same = old.text_id == record.text_id && old.module == record.module &&
+                    old.parameters == record.parameters;
+  if (function.launches != 0 && !same) {
     std::erase_if(function.declared,
-                  [&](const Declared& d) { return d.after_launches != launches; });
+                  [&](const Declared& d) { return d.after_launches != function.launches; });
   }
-  function.text_id = record.text_id;
+  function.definition = record;
   function.name = texts_.Get(record.text_id);
 }
 
 void Importer::State::On(const trace::Launch& record) {
   if (Failed(record.result)) return DropNotes(record.stream);
   Function& function = functions_[record.function];
-  if (function.name == 0) function.name = texts_.Get(function.text_id);
+  if (function.name == 0) function.name = texts_.Get(function.definition.text_id);
   if (function.name == 0) counts_.Add(Count::kUnnamedKernels);
   const StreamLife& stream = StreamOf(record.stream, record.context);
   Op& op = EmitOn(OpKind::kKernel, stream, record.stack);

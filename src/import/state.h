@@ -58,7 +58,7 @@ class Importer::State {
         0;  // how many there had been: tells the notes of an unloaded namesake
   };
   struct Function {
-    uint64_t text_id = 0;
+    trace::Function definition;
     StringId name = 0;
     uint64_t launches = 0;
     std::vector<Declared> declared;  // few: searched linearly

@@ -159,6 +159,15 @@ TEST_F(Work, FunctionHandleOfAnotherModuleLosesOldDeclarations) {
   EXPECT_EQ(kernels[1].accesses[0].begin, kY);
 }
 
+TEST_F(Work, SameDefinitionAgainKeepsDeclarations) {
+  feed.Note(0, NoteKernelAccess{kKernel, 0, kRead});
+  Launch({0, kX});
+  feed.Note(0, Function{.function = kKernel, .text_id = 1});
+  Launch({0, kX});
+  feed.End();
+  EXPECT_EQ(feed.Of(OpKind::kKernel)[1].accesses.size(), 1u);
+}
+
 TEST_F(Work, NameThatComesAfterTheFirstLaunchIsCounted) {
   feed.Call(0, trace::Launch{.function = 0xF99, .stream = kStreamA, .context = kContext});
   feed.Note(1, Function{.function = 0xF99, .text_id = 77}).Text(77, "late");
