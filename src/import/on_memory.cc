@@ -208,16 +208,19 @@ void Importer::State::On(const trace::NoteBuffer& record) {
   }
 }
 
+// A name for most of a block from its beginning on is the block's name: allocators and pitches
+// round up.
 void Importer::State::NameBlock(Block& block, Range range, StringId name) {
-  if (range.begin == block.begin) {
+  range.end = std::min(range.end, block.end);
+  if (range.begin == block.begin && range.end - range.begin >= (block.end - block.begin) / 2) {
+    range = {block.begin, block.end};
     if (block.name == name) return;
     block.name = name;
   }
   Op& op = Emit(OpKind::kBufferName);
   op.object = block.buffer;
   op.name = name;
-  AddAccess({range.begin, std::min(range.end, block.end)}, 0, block.kind, Evidence::kExact,
-            Evidence::kExact);
+  AddAccess(range, 0, block.kind, Evidence::kExact, Evidence::kExact);
 }
 
 // Memory that no call gave out: host memory from malloc or a variable, mostly. It becomes a tenant,

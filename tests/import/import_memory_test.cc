@@ -234,6 +234,22 @@ TEST_F(Memory, NameMayComeAfterTheAllocation) {
   EXPECT_EQ(feed.NameOf(feed.The(OpKind::kFree).op), "activations");
 }
 
+TEST_F(Memory, NameForMostOfABlockIsItsName) {
+  Alloc(kBase, 0x1000);
+  Alloc(kBase + 0x1000, 0x1000);
+  feed.Text(1, "image").Note(0, NoteBuffer{kBase, 0xF00, 1});  // without the padding
+  feed.Note(0, NoteBuffer{kBase + 0x1000, 0x100, 1});          // the first part of an arena
+  Free(kBase);
+  Free(kBase + 0x1000);
+  feed.End();
+  const auto names = feed.Of(OpKind::kBufferName);
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_EQ(names[0].accesses[0].end, kBase + 0x1000);
+  EXPECT_EQ(names[1].accesses[0].end, kBase + 0x1100);
+  EXPECT_EQ(feed.NameOf(feed.Of(OpKind::kFree)[0].op), "image");
+  EXPECT_EQ(feed.Of(OpKind::kFree)[1].op.name, 0u);
+}
+
 TEST_F(Memory, NameOfHostMemoryMakesItABuffer) {
   feed.Text(1, "batch").Text(2, "labels").Note(0, NoteBuffer{kBase, 0x1000, 1});
   feed.Note(0, NoteBuffer{kBase + 0x800, 0x1000, 2});  // the vector is gone, another took its place
