@@ -13,6 +13,7 @@ namespace ss {
 namespace {
 
 constexpr size_t kWidth = 100;
+constexpr size_t kTimelineWidth = 124;  // a picture may be wider than prose: it does not wrap
 constexpr size_t kStackFrames = 8;  // per stack; JSON has them all
 
 // One PrintText call: appends to `out_`.
@@ -81,7 +82,7 @@ class TextPrinter {
   }
 
   void Timeline(const Finding& finding) {
-    std::vector<std::string> lines = DrawTimeline(finding, kWidth - 4);
+    std::vector<std::string> lines = DrawTimeline(finding, kTimelineWidth);
     for (std::string& line : lines) {
       size_t mark = line.find(" ? ");
       if (mark != std::string::npos) {

@@ -11,6 +11,29 @@ __attribute__((noinline)) void* Here() { return __builtin_return_address(0); }
 constexpr uint32_t kCallLine = __LINE__ + 1;
 __attribute__((noinline)) uint64_t CallSite() { return reinterpret_cast<uint64_t>(Here()); }
 
+// A call without a result: the return address is already the next line's code.
+uint64_t return_address;
+__attribute__((noinline)) void Note() {
+  return_address = reinterpret_cast<uint64_t>(__builtin_return_address(0));
+}
+constexpr uint32_t kBareCallLine = __LINE__ + 2;
+__attribute__((noinline)) void BareCall() {
+  Note();
+  asm volatile("");
+}
+
+// Inlined even at -O0.
+constexpr uint32_t kInlinedLine = __LINE__ + 2;
+__attribute__((always_inline)) inline void Inlined() {
+  Note();
+  asm volatile("");
+}
+constexpr uint32_t kCallerLine = __LINE__ + 2;
+__attribute__((noinline)) void Caller() {
+  Inlined();
+  asm volatile("");
+}
+
 ModuleMap ThisProgram() {
   ModuleMap module;
   module.path = "/proc/self/exe";
@@ -41,6 +64,37 @@ TEST(Symbols, FunctionFileAndLineOfTheCall) {
   EXPECT_EQ(frames[0].line, kCallLine);
   EXPECT_EQ(frames[0].offset, CallSite() - ThisProgram().bias);
   EXPECT_EQ(ShortText(frames[0]), "symbols_test.cc:" + std::to_string(kCallLine));
+}
+
+TEST(Symbols, ALineIsTheCallsNotTheReturns) {
+  BareCall();
+  Symboliser symbols;
+  symbols.AddModule(ThisProgram());
+  symbols.AddStack(1, {return_address});
+  EXPECT_EQ(symbols.Frames(1)[0].line, kBareCallLine);
+}
+
+TEST(Symbols, InlinedFunctionsAreFramesOfTheirOwn) {
+  Caller();
+  Symboliser symbols;
+  symbols.AddModule(ThisProgram());
+  symbols.AddStack(1, {return_address});
+  const std::vector<Frame>& frames = symbols.Frames(1);
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_NE(frames[0].fn.find("Inlined"), std::string::npos) << frames[0].fn;
+  EXPECT_EQ(frames[0].line, kInlinedLine);
+  EXPECT_NE(frames[1].fn.find("Caller"), std::string::npos) << frames[1].fn;
+  EXPECT_EQ(frames[1].line, kCallerLine);
+  EXPECT_NE(frames[1].file.find("symbols_test.cc"), std::string::npos);
+}
+
+TEST(Symbols, ASharedWrapperIsNotTheSite) {
+  Frame launch{"Launch", "gpu.cc", 9, "/bin/app", 1};
+  std::vector<Frame> a = {launch, {"Forward", "model.cc", 20, "/bin/app", 2}};
+  std::vector<Frame> b = {launch, {"Backward", "model.cc", 40, "/bin/app", 3}};
+  EXPECT_EQ(SiteOf(a)->line, 9u);
+  EXPECT_EQ(SiteOf(a, {&b})->line, 20u);
+  EXPECT_EQ(SiteOf(a, {&a})->line, 9u);
 }
 
 TEST(Symbols, AnotherBuildGivesModuleAndOffsetOnly) {
