@@ -63,10 +63,26 @@ TEST(Interpose, Jemalloc) {
   }
 }
 
+std::string FakeDriver() {
+  std::string library = std::string(SS_BINARY_DIR) + "/lib";
+  return "LD_LIBRARY_PATH=" + library + "/fake_driver:" + library;
+}
+
+TEST(Interpose, ForkedChildrenNeverWriteIntoTheParentsRings) {
+  RunOptions options;
+  options.environment = {FakeDriver()};
+  Watched watched = ss::test::Run({Program("capture_plumbing"), "fork"}, options);
+  ASSERT_EQ(watched.status, 0) << watched.errors;
+  EXPECT_EQ(watched.ended.size(), 2u);  // the quiet child is none
+  EXPECT_EQ(watched.All<trace::Process>().size(), 2u);
+  EXPECT_EQ(watched.All<trace::ProcessEnd>().size(), 2u);
+  EXPECT_EQ(watched.All<trace::StreamSync>().size(), 2u + 3u);
+}
+
 // A driver of a few functions, each of which returns what it can tell of its arguments.
 TEST(Interpose, ForwardsAnySignature) {
   RunOptions options;
-  options.environment = {std::string("LD_LIBRARY_PATH=") + SS_BINARY_DIR + "/lib/fake_driver"};
+  options.environment = {FakeDriver()};
   for (bool with_socket : {true, false}) {
     options.with_socket = with_socket;
     Watched watched = ss::test::Run({Program("capture_plumbing")}, options);
@@ -77,7 +93,7 @@ TEST(Interpose, ForwardsAnySignature) {
     EXPECT_EQ(printed["lacking_by_handle"], 0u);
     EXPECT_EQ(printed["lacking_by_default"], 0u);
     EXPECT_EQ(printed["present_by_default"], 1u);
-    EXPECT_EQ(printed["own_function_of_that_name"], 77u);
+    EXPECT_EQ(printed["other_function_of_that_name"], 77u);
     EXPECT_EQ(printed["old_form_is_ours"], 1u);
     EXPECT_EQ(printed["unexported_is_ours"], 1u);
     EXPECT_EQ(printed["newer_form_is_the_drivers"], 1u);

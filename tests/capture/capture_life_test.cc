@@ -159,7 +159,9 @@ TEST(Life, StacksTellCallersApart) {
     const std::vector<uint64_t>& frames = stacks[sets[i].stack];
     ASSERT_GE(frames.size(), 4u) << i;  // Innermost, Left or Right, Stacks, main
     uint64_t caller = printed[i % 2 ? "left" : "right"];
+    uint64_t other = printed[i % 2 ? "right" : "left"];
     EXPECT_GT(frames[1], caller) << i;
+    EXPECT_TRUE(other < caller || frames[1] < other) << i;  // and not in the function behind it
     EXPECT_LT(frames[1], caller + 64) << i;
   }
   EXPECT_LE(stacks.size(), 10u);  // interned, not one a call

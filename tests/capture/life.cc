@@ -158,16 +158,16 @@ int Late() {
   return Sets(1);
 }
 
-__attribute__((noinline)) CUresult Innermost(CUdeviceptr block) {
+__attribute__((noipa)) CUresult Innermost(CUdeviceptr block) {
   CUresult result = cuMemsetD8Async(block, 0, 64, nullptr);
   asm volatile("" ::: "memory");
   return result;
 }
-__attribute__((noinline)) void Left(CUdeviceptr block) {
+__attribute__((noipa)) void Left(CUdeviceptr block) {
   OK(Innermost(block));
   asm volatile("" ::: "memory");
 }
-__attribute__((noinline)) void Right(CUdeviceptr block) {
+__attribute__((noipa)) void Right(CUdeviceptr block) {
   OK(Innermost(block));
   asm volatile("" ::: "memory");
 }
