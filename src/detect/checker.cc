@@ -85,30 +85,36 @@ void Checker::Feed(const Op& op, const Access* accesses) {
   if (log_.size() >= next_sweep_) Sweep();
 }
 
+// Reads before writes: an operation's own write would hide from its own read what was there before.
 void Checker::Touch(const Op& op, size_t index, const Step& step, const Access* accesses) {
-  for (uint32_t i = 0; i < op.access_count; ++i) {
-    Access access = accesses[i];
-    if (!RuleOn(Rule::kByAddress)) access.end = access.begin + 1;
-    if (access.end <= access.begin) continue;
-    ++accesses_;
-    Entry entry = MakeEntry(op, index, step, access);
-    size_t cells = 0;
-    Tenant* tenant = nullptr;
-    bool one_tenant = true;
-    uint64_t gap = shadow_.ForEach(access.begin, access.end, [&](uint64_t begin, Cell& cell) {
-      if (cells++ != 0 && cell.tenant != tenant) one_tenant = false;
-      tenant = cell.tenant;
-      TouchCell(begin, cell, entry, step);
-    });
-    if (gap != 0) ++untracked_;
-    // A write over many cells leaves one history: this keeps ranges from fragmenting for ever.
-    if (cells > 1 && gap == 0 && one_tenant && (entry.mode & kWrite)) {
-      shadow_.Collapse(access.begin, access.end, tenant, entry);
+  for (bool writing : {false, true}) {
+    for (uint32_t i = 0; i < op.access_count; ++i) {
+      if (((accesses[i].mode & kWrite) != 0) == writing) TouchRange(op, index, step, accesses[i]);
     }
   }
   if (!conflicts_.empty()) JudgeConflicts(op, index, step);
   if (!watched_.empty()) CheckWatched(op, index, step);
   found_on_.clear();
+}
+
+void Checker::TouchRange(const Op& op, size_t index, const Step& step, Access access) {
+  if (!RuleOn(Rule::kByAddress)) access.end = access.begin + 1;
+  if (access.end <= access.begin) return;
+  ++accesses_;
+  Entry entry = MakeEntry(op, index, step, access);
+  size_t cells = 0;
+  Tenant* tenant = nullptr;
+  bool one_tenant = true;
+  uint64_t gap = shadow_.ForEach(access.begin, access.end, [&](uint64_t begin, Cell& cell) {
+    if (cells++ != 0 && cell.tenant != tenant) one_tenant = false;
+    tenant = cell.tenant;
+    TouchCell(begin, cell, entry, step);
+  });
+  if (gap != 0) ++untracked_;
+  // A write over many cells leaves one history: this keeps ranges from fragmenting for ever.
+  if (cells > 1 && gap == 0 && one_tenant && (entry.mode & kWrite)) {
+    shadow_.Collapse(access.begin, access.end, tenant, entry);
+  }
 }
 
 void Checker::Collect(const Entry& first, const Entry& second, const Cell& cell, uint64_t begin) {

@@ -74,6 +74,7 @@ class Checker {
   // checker.cc
   void CollectUsers(const Op& op, const Access* accesses);
   void Touch(const Op& op, size_t index, const Step& step, const Access* accesses);
+  void TouchRange(const Op& op, size_t index, const Step& step, Access access);
   void TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step);
   bool Reversed(const Entry& first, const Entry& second) const;
   void Collect(const Entry& first, const Entry& second, const Cell& cell, uint64_t begin);

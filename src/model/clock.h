@@ -29,6 +29,14 @@ class Clock {
     return true;
   }
 
+  // The same, but for one lane: what a stream knows of its own lane need not be in its clock.
+  bool CoversBut(LaneId own, const Clock& other) const {
+    for (size_t i = 0; i < other.epochs_.size(); ++i) {
+      if (other.epochs_[i] > Get(static_cast<LaneId>(i)) && i != own) return false;
+    }
+    return true;
+  }
+
   void Join(const Clock& other) {
     if (other.epochs_.size() > epochs_.size()) epochs_.resize(other.epochs_.size(), 0);
     for (size_t i = 0; i < other.epochs_.size(); ++i) {

@@ -139,7 +139,7 @@ void Order::Destroy(const Op& op) {
 // --- knowledge ------------------------------------------------------------------------------------
 
 void Order::JoinInto(Stream& stream, const Clock& clock) {
-  if (stream.base->Covers(clock)) return;
+  if (stream.base->CoversBut(stream.lane, clock)) return;
   if (stream.base.use_count() > 1) stream.base = std::make_shared<Clock>(*stream.base);
   stream.base->Join(clock);
   ++stream.version;
@@ -387,7 +387,7 @@ void Order::Wait(const Op& op, Host& host) {
   }
   const Snapshot& snapshot = event.snapshot;
   bool own = snapshot.lane == stream->lane;
-  last_wait_redundant_ = stream->base->Covers(*snapshot.base) &&
+  last_wait_redundant_ = stream->base->CoversBut(stream->lane, *snapshot.base) &&
                          (own || stream->base->Get(snapshot.lane) >= snapshot.epoch);
   if (last_wait_redundant_) return;
   JoinInto(*stream, *snapshot.base);
