@@ -14,10 +14,12 @@ Entry MakeEntry(const Op& op, size_t index, const Step& step, const Access& acce
   Entry entry;
   bool writes = access.mode & (kWrite | kAtomic);
   entry.epoch = op.kind == OpKind::kCopy && writes ? step.write_epoch : step.epoch;
+  bool staged = op.kind == OpKind::kCopy && !writes && step.staging_lane != 0;
+  if (staged) entry.epoch = step.staging_epoch;
   entry.index = index;
   entry.begin = access.begin;
   entry.end = access.end;
-  entry.lane = step.lane;
+  entry.lane = staged ? step.staging_lane : step.lane;
   entry.mode = access.mode;
   bool host_fn = op.kind == OpKind::kHostFn && RuleOn(Rule::kHostFunctionCpu);
   entry.cpu = op.kind == OpKind::kHostAccess || host_fn;

@@ -97,7 +97,8 @@ class Checker {
   std::vector<Use> UncoveredUses(Tenant& tenant, const Clock& gone, const Clock& covered);
   void Decide(Pending& pending, bool at_end, const Clock& now);
   void DecideBefore(const Op& op, const Access& range, const Clock& now);
-  void ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, bool at_end);
+  // `now`: what had come to be known at the deciding allocation, for incidental synchronisation.
+  void ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, const Clock& now, bool at_end);
   void ReportLifetime(Tenant& tenant, const Use& use, const Op& other, size_t other_index, bool absorbed,
                       bool at_end);
   void CheckWatched(const Op& op, size_t index, const Step& step);

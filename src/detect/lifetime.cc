@@ -106,7 +106,7 @@ void Checker::Decide(Pending& pending, bool at_end, const Clock& now) {
   for (const Use& use : pending.uses) {
     if (now.Get(use.entry.lane) < use.entry.epoch) left.push_back(use);
   }
-  ReportUses(tenant, left, std::move(pending.known), at_end);
+  ReportUses(tenant, left, std::move(pending.known), now, at_end);
 }
 
 void Checker::OnBufferName(const Op& op, const Access& range) {
@@ -194,12 +194,12 @@ void Checker::JudgeFree(Tenant& tenant, const Op& op) {
   if (caching && RuleOn(Rule::kNextAllocation)) {
     pending_[{tenant.owner, tenant.pool}].push_back(std::move(pending));
   } else {
-    ReportUses(tenant, pending.uses, std::move(pending.known), false);
+    ReportUses(tenant, pending.uses, std::move(pending.known), Clock{}, false);
   }
 }
 
 // Latest use first: what its lane did until now settles the earlier ones.
-void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, bool at_end) {
+void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, const Clock& now, bool at_end) {
   order_.Expand(&known, tenant.edges, false);
   for (const Use& use : uses) {
     tenant.settled.push_back(use.entry.index);
@@ -207,6 +207,7 @@ void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, bo
     if (absorbed && !options_.keep_absorbed) continue;
     if (!absorbed) {
       Clock incidentally = known;
+      incidentally.Join(now);
       order_.Expand(&incidentally, tenant.edges, true);
       if (incidentally.Get(use.entry.lane) >= use.entry.epoch) {
         AdviseImplicitSync(tenant, tenant.free, tenant.free_index, "its uses are over at the free");

@@ -56,7 +56,7 @@ void Checker::OnFreeAsync(const Op& op, size_t index, const Step& step) {
   bool judged = !(op.flags & kProcessExit) && RuleOn(Rule::kUseBeforeFreeAsync);
   if (judged) {
     std::vector<Use> uses = UncoveredUses(*tenant, Clock{}, known);
-    ReportUses(*tenant, uses, known, false);
+    ReportUses(*tenant, uses, known, Clock{}, false);
   }
   shadow_.ForEach(tenant->begin, tenant->end, [&](uint64_t, Cell& cell) {
     if (cell.tenant == tenant) cell.DropIf([](const Entry&) { return true; });

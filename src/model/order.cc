@@ -16,6 +16,8 @@ constexpr size_t kMaxIncidental = 4096;
 // Host functions whose accesses may still come.
 constexpr size_t kMaxHostFunctions = 1024;
 
+bool OnHost(MemoryKind kind) { return kind == MemoryKind::kPinned || kind == MemoryKind::kPageable; }
+
 }  // namespace
 
 bool UserSet::Add(HostId host) {
@@ -231,7 +233,7 @@ void Order::HandOver(const Op& op, std::vector<UserSet*>& users) {
 
 // --- dispatch -------------------------------------------------------------------------------------
 
-Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users, const Access*) {
+Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users, const Access* accesses) {
   Host& host = EnsureHost(op.host);
   HandOver(op, users);
   last_wait_redundant_ = last_wait_unrecorded_ = last_await_never_ = false;
@@ -239,7 +241,7 @@ Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users, cons
     case OpKind::kKernel: case OpKind::kCopy: case OpKind::kMemset: case OpKind::kHostFn:
     case OpKind::kAllocAsync: case OpKind::kFreeAsync: case OpKind::kCollective:
     case OpKind::kSignal: case OpKind::kAwait:
-      return Work(op, index, host);
+      return Work(op, index, host, accesses);
     case OpKind::kHostAccess: return op.aux == 1 ? InsideHostFunction(op) : HostWork(host);
     case OpKind::kEventRecord: Record(op, index, host); break;
     case OpKind::kStreamWaitEvent: Wait(op, host); break;
@@ -265,7 +267,7 @@ Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users, cons
   return {};
 }
 
-Step Order::Work(const Op& op, size_t index, Host& host) {
+Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses) {
   Stream* stream = FindStream(op.stream, op.host);
   if (stream == nullptr) return {};
   bool programmatic = (op.flags & kPdl) && stream->last.start != nullptr && RuleOn(Rule::kProgrammatic);
@@ -275,6 +277,7 @@ Step Order::Work(const Op& op, size_t index, Host& host) {
   Step step{.lane = stream->lane, .start = stream->base.get(), .stream = stream};
   step.epoch = step.write_epoch = ++stream->epoch;
   if (op.kind == OpKind::kCopy) step.write_epoch = ++stream->epoch;
+  if (op.kind == OpKind::kCopy) Stage(op, accesses, *stream, &step);
   lanes_[stream->lane].epoch = stream->epoch;
   ++stream->version;
   stream->last = {};
@@ -286,6 +289,22 @@ Step Order::Work(const Op& op, size_t index, Host& host) {
     host_functions_[next_host_function_++ % kMaxHostFunctions] = {op.id, stream->base, stream, step.epoch};
   }
   return step;
+}
+
+void Order::Stage(const Op& op, const Access* accesses, Stream& stream, Step* step) {
+  bool staged = op.access_count >= 2 && accesses[0].memory == MemoryKind::kPageable &&
+                !OnHost(accesses[1].memory);
+  if (!staged) return;
+  if (stream.staging == 0) {
+    stream.staging = NewLane(Lane::Kind::kStream);
+    lanes_[stream.staging].stream = &stream;
+    lanes_[stream.staging].host = stream.thread;
+  }
+  step->staging_lane = stream.staging;
+  step->staging_epoch = ++lanes_[stream.staging].epoch;
+  if (stream.base.use_count() > 1) stream.base = std::make_shared<Clock>(*stream.base);
+  stream.base->Raise(stream.staging, step->staging_epoch);
+  step->start = stream.base.get();
 }
 
 // The walk remembers the starts of all work (an operation may have known of one that was issued later), and
@@ -317,6 +336,7 @@ Step Order::ProgrammaticWork(const Op& op, Stream& stream, Host& host) {
   auto start = std::make_shared<Clock>(*stream.last.start);
   start->Raise(stream.lane, stream.last.start_epoch);
   if (RuleOn(Rule::kHostKnowledge)) start->Join(host.clock);
+  AddImplicit(stream, start.get());  // rule 4 knows no exception for programmatic launches
   if (op.flags & kPdlWait) start->Raise(stream.last.lane, stream.last.epoch);
   LaneId lane = LaneBeside(stream, *start);
   uint64_t epoch = ++lanes_[lane].epoch;
@@ -479,20 +499,24 @@ Clock Order::NextStart(StreamId id, HostId host) {
 // must not move the legacy lane, or later operations on blocking streams would gain an edge that the
 // hardware does not have (probed: docs/results, rule 4).
 Clock Order::WithImplicit(const Stream& stream) {
-  Clock clock;
+  Clock clock = *stream.base;
+  clock.Raise(stream.lane, stream.epoch);
+  AddImplicit(stream, &clock);
+  return clock;
+}
+
+void Order::AddImplicit(const Stream& stream, Clock* clock) {
   auto add = [&](const Stream& other) {
-    clock.Join(*other.base);
-    clock.Raise(other.lane, other.epoch);
+    clock->Join(*other.base);
+    clock->Raise(other.lane, other.epoch);
   };
-  add(stream);
   Context& context = contexts_[stream.context];
   if (stream.type == StreamType::kLegacy) {
-    if (!RuleOn(Rule::kLegacyWaitsBlocking)) return clock;
+    if (!RuleOn(Rule::kLegacyWaitsBlocking)) return;
     for (const Stream* blocking : context.blocking) add(*blocking);
   } else if (stream.type != StreamType::kNonBlocking || !RuleOn(Rule::kNonBlockingApart)) {
     if (context.legacy != nullptr && RuleOn(Rule::kBlockingWaitsLegacy)) add(*context.legacy);
   }
-  return clock;
 }
 
 void Order::AddFrontier(StreamId id, HostId host, Clock* clock) {
@@ -529,7 +553,7 @@ void Order::AddIncidental(Host& host, Clock source) {
   uint64_t epoch = ++lanes_[host.lane].epoch;
   host.clock.Raise(host.lane, epoch);
   ++host.version;
-  if (incidental_.size() >= kMaxIncidental) incidental_.erase(incidental_.begin());
+  if (incidental_.size() >= kMaxIncidental) incidental_.pop_front();
   incidental_.push_back({std::move(source), host.lane, epoch});
 }
 
@@ -544,7 +568,7 @@ void Order::AddIncidentalDeviceSync(HostId id, uint32_t device, uint32_t rank) {
 }
 
 void Order::Expand(Clock* clock, const std::vector<ConditionalEdge>& edges, bool incidental) const {
-  auto apply = [&](const std::vector<ConditionalEdge>& list) {
+  auto apply = [&](const auto& list) {
     bool changed = false;
     for (const ConditionalEdge& edge : list) {
       if (clock->Get(edge.lane) < edge.epoch || clock->Covers(edge.source)) continue;
@@ -561,9 +585,6 @@ void Order::Expand(Clock* clock, const std::vector<ConditionalEdge>& edges, bool
 
 void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
   if (step.stream == nullptr || op.access_count == 0) return;
-  auto on_host = [](MemoryKind kind) {
-    return kind == MemoryKind::kPinned || kind == MemoryKind::kPageable;
-  };
   Host& host = EnsureHost(op.host);
   bool blocking = op.flags & kBlocking;
   auto upto = [&](uint64_t epoch) {
@@ -581,7 +602,7 @@ void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
   };
   if (op.kind == OpKind::kMemset) {
     MemoryKind kind = accesses[0].memory;
-    bool waits = on_host(kind) || kind == MemoryKind::kManaged;
+    bool waits = OnHost(kind) || kind == MemoryKind::kManaged;
     if (!RuleOn(Rule::kMemsetHostSync)) waits = !waits;
     if (blocking && waits) learn(step.epoch);
     return;
@@ -589,14 +610,17 @@ void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
   if (op.kind != OpKind::kCopy || op.access_count < 2) return;
   MemoryKind from = accesses[0].memory, to = accesses[1].memory;
   bool pageable = from == MemoryKind::kPageable || to == MemoryKind::kPageable;
-  if (on_host(from) && on_host(to)) {
+  if (OnHost(from) && OnHost(to)) {
     if (RuleOn(Rule::kHostToHostSync)) learn(step.write_epoch);
-  } else if (!on_host(from) && !on_host(to)) {
+  } else if (!OnHost(from) && !OnHost(to)) {
     if (!RuleOn(Rule::kDeviceToDeviceAsync) && blocking) learn(step.write_epoch);
   } else if (blocking) {
     if (!RuleOn(Rule::kBlockingCopySyncs)) return;
-    bool in_flight = from == MemoryKind::kPageable && RuleOn(Rule::kPageableInFlight);
-    learn(in_flight ? step.epoch : step.write_epoch);
+    if (from != MemoryKind::kPageable || !RuleOn(Rule::kPageableInFlight)) return learn(step.write_epoch);
+    // The source is taken; that the stream's earlier work is over too is the staging's doing (incidental).
+    host.clock.Raise(step.staging_lane, step.staging_epoch);
+    ++host.version;
+    AddIncidental(host, upto(step.epoch));
   } else if (pageable) {
     uint64_t epoch = from == MemoryKind::kPageable ? step.epoch : step.write_epoch;
     if (RuleOn(Rule::kPageableIncidental)) {
@@ -627,6 +651,7 @@ void Order::RecycleLanes(const std::vector<bool>& live) {
     next_host_function_ = host_functions_.size();
     if (stream != nullptr) {
       for (LaneId beside : stream->beside) lanes_[beside].stream = nullptr;
+      if (stream->staging != 0) lanes_[stream->staging].stream = nullptr;
       streams_.erase(stream->id);
     }
     lanes_[lane].stream = nullptr;

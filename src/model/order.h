@@ -6,6 +6,7 @@
 // a tree clock (few lanes here: a dense join of 8-64 words is faster than following the tree).
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -59,6 +60,7 @@ struct Stream {
     LaneId lane = 0;  // where it runs: the stream's lane, or one beside it
     uint64_t epoch = 0;
   } last;
+  LaneId staging = 0;  // of copies from pageable memory
   std::vector<LaneId> beside;  // lanes of programmatic launches, reused when the next one starts after
 };
 
@@ -94,6 +96,10 @@ struct Step {
   uint64_t write_epoch = 0;  // of a copy: its writing half; else = epoch
   const Clock* start = nullptr;
   Stream* stream = nullptr;  // null: a host thread's own access
+  // A copy from pageable memory: the reading of the source, which the issuing thread knows to be over when
+  // the blocking form returns, whatever it knows of the stream (rule 9). 0 = reads on `lane` like the rest.
+  LaneId staging_lane = 0;
+  uint64_t staging_epoch = 0;
 
   // In-order lanes: whatever the lane did before is known.
   bool Knows(LaneId of, uint64_t at) const { return of == lane || start->Get(of) >= at; }
@@ -168,7 +174,9 @@ class Order {
   void JoinInto(Stream& stream, const Stream& other);
   void Prepare(Stream& stream, Host& host);
   void JoinImplicit(Stream& stream);
+  void AddImplicit(const Stream& stream, Clock* clock);
   Clock WithImplicit(const Stream& stream);
+  void Stage(const Op& op, const Access* accesses, Stream& stream, Step* step);
   void Create(const Op& op);
   void Destroy(const Op& op);
   Stream* MakeStream(const Op& op, HostId thread);
@@ -178,7 +186,7 @@ class Order {
   void Wait(const Op& op, Host& host);
   void Sync(const Op& op, Host& host);
   void SyncDevice(const Op& op, Host& host);
-  Step Work(const Op& op, size_t index, Host& host);
+  Step Work(const Op& op, size_t index, Host& host, const Access* accesses);
   Step ProgrammaticWork(const Op& op, Stream& stream, Host& host);
   LaneId LaneBeside(Stream& stream, const Clock& start);
   void RecordAtStart(const Op& op, const Stream& stream);
@@ -207,7 +215,7 @@ class Order {
   std::unordered_map<StreamId, Stream*> aliases_;  // further names of one lane (legacy)
   std::unordered_map<uint64_t, Context> contexts_;
   std::unordered_map<EventId, Event> events_;
-  std::vector<ConditionalEdge> incidental_;
+  std::deque<ConditionalEdge> incidental_;
   std::unordered_map<OpId, Clock> syncs_;  // begun and not ended (kSyncBegin): what they wait for
   std::unordered_map<uint32_t, Clock> tags_;
   struct HostFunction {
