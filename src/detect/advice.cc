@@ -68,7 +68,7 @@ void Checker::AdviseRedundantRecords(Tenant& tenant, const Clock& owner, const C
     shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
       auto look = [&](const Entry& entry) {
         seen |= stream != nullptr && entry.lane == stream->lane;
-        needed |= without.Get(entry.lane) < entry.epoch;
+        needed |= entry.index > tenant.alloc_index && without.Get(entry.lane) < entry.epoch;
       };
       if (cell.tenant != &tenant) return;
       if (cell.write) look(cell.write);

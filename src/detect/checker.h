@@ -69,7 +69,7 @@ class Checker {
     std::vector<Use> uses;  // latest first
     Clock known;            // at the free: owner, host, recorded streams, edges of earlier findings
   };
-  using OwnerKey = std::pair<StreamId, uint32_t>;
+  using OwnerKey = std::pair<LaneId, uint32_t>;  // owner's lane, allocator
 
   // checker.cc
   void CollectUsers(const Op& op, const Access* accesses);
@@ -107,6 +107,8 @@ class Checker {
   struct Struck {
     size_t finding = 0, use = 0, free = 0;
   };
+  void ForgetFinished(Tenant& tenant, const Clock& seen);
+  OwnerKey KeyOf(StreamId owner, HostId host, uint32_t pool);
   void MarkStruck(Tenant& tenant, const Struck& strike);
   void Retell(Site* site, size_t index) const;
   void OnBufferName(const Op& op, const Access& range);

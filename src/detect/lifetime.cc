@@ -30,6 +30,7 @@ void Checker::OnAlloc(const Op& op, size_t index, const Access& range) {
   std::vector<Tenant*> older;
   shadow_.Define(range.begin, range.end, tenant, &older);
   Inherit(*tenant, older, now);
+  ForgetFinished(*tenant, order_.host(op.host).clock);
   if (!caching) return;
   tenant->watched = true;
   if (const Stream* owner = order_.FindStream(op.stream, op.host)) {
@@ -51,6 +52,7 @@ void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const C
     for (const auto& use : old->open_uses) {
       if (now.Get(use.lane) < use.epoch) struck.push_back({use.finding, use.index, use.other_index});
     }
+    if (tenant.kind == MemoryKind::kPool) continue;  // the pool starts with a clean slate (rule 17)
     if (old->settled.empty()) continue;
     shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
       cell.DropIf([&](const Entry& entry) {
@@ -59,6 +61,13 @@ void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const C
     });
   }
   for (const Struck& strike : struck) MarkStruck(tenant, strike);
+}
+
+// What the allocating thread has seen complete was over before anybody could get the block.
+void Checker::ForgetFinished(Tenant& tenant, const Clock& seen) {
+  shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
+    cell.DropIf([&](const Entry& entry) { return seen.Get(entry.lane) >= entry.epoch; });
+  });
 }
 
 // The instance that struck is the one to show: its use, its free and its reuse belong together.
@@ -88,7 +97,7 @@ void Checker::Retell(Site* site, size_t index) const {
 void Checker::DecideBefore(const Op& op, const Access& range, const Clock& now) {
   uint64_t size = range.end - range.begin;
   for (auto& [key, list] : pending_) {
-    bool same = key == OwnerKey{op.stream, op.aux} && RuleOn(Rule::kJudgedAtFree);
+    bool same = key == KeyOf(op.stream, op.host, op.aux) && RuleOn(Rule::kJudgedAtFree);
     for (Pending& pending : list) {
       const Tenant& freed = *pending.tenant;
       bool serves = same && size <= freed.end - freed.begin;
@@ -96,6 +105,12 @@ void Checker::DecideBefore(const Op& op, const Access& range, const Clock& now) 
     }
     std::erase_if(list, [](const Pending& pending) { return pending.tenant == nullptr; });
   }
+}
+
+// Blocks of one owner lane and allocator: a per-thread stream is a lane for each thread.
+Checker::OwnerKey Checker::KeyOf(StreamId owner, HostId host, uint32_t pool) {
+  const Stream* stream = order_.FindStream(owner, host);
+  return {stream == nullptr ? 0 : stream->lane, pool};
 }
 
 void Checker::Decide(Pending& pending, bool at_end, const Clock& now) {
@@ -154,7 +169,8 @@ std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& go
     if (cell.tenant != &tenant) return;
     cell.DropIf([&](const Entry& entry) { return gone.Get(entry.lane) >= entry.epoch; });
     auto check = [&](const Entry& entry) {
-      if (covered.Get(entry.lane) < entry.epoch) uses.push_back({entry, begin, cell.end});
+      bool ours = entry.index > tenant.alloc_index;  // not an older tenant's
+      if (ours && covered.Get(entry.lane) < entry.epoch) uses.push_back({entry, begin, cell.end});
     };
     if (cell.write) check(cell.write);
     cell.ForEachSince(check);
@@ -180,7 +196,7 @@ void Checker::JudgeFree(Tenant& tenant, const Op& op) {
   bool caching = tenant.kind == MemoryKind::kCaching;
   if (!caching && !RuleOn(Rule::kFreeHostJudged)) return;
   Clock owner;
-  if (caching && RuleOn(Rule::kOwnerFrontier)) owner = order_.NextStart(tenant.owner, op.host);
+  if (caching && RuleOn(Rule::kOwnerFrontier)) owner = order_.NextStart(tenant.owner, tenant.alloc.host);
   Clock gone = order_.KnownAtFree(op.host);  // complete before anything can be handed out
   AdviseRedundantRecords(tenant, owner, gone);
   if (RuleOn(Rule::kRecordStreamCovers)) {
@@ -192,7 +208,7 @@ void Checker::JudgeFree(Tenant& tenant, const Op& op) {
   if (uses.empty()) return;
   Pending pending{&tenant, std::move(uses), std::move(covered)};
   if (caching && RuleOn(Rule::kNextAllocation)) {
-    pending_[{tenant.owner, tenant.pool}].push_back(std::move(pending));
+    pending_[KeyOf(tenant.owner, tenant.alloc.host, tenant.pool)].push_back(std::move(pending));
   } else {
     ReportUses(tenant, pending.uses, std::move(pending.known), Clock{}, false);
   }
@@ -240,6 +256,7 @@ void Checker::ReportLifetime(Tenant& tenant, const Use& use, const Op& other, si
   finding.edge_to = finding.buffer.owner.empty() ? finding.second.lane : finding.buffer.owner;
   finding.instances.push_back({use.entry.index, other_index});
   size_t at = AddFinding(std::move(finding), used, other, tenant);
+  if (!tenant.freed) return;  // used too early: what comes after the free is no part of it
   tenant.open_uses.push_back({use.entry.lane, use.entry.epoch, use.entry.index, other_index, at});
 }
 

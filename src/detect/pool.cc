@@ -14,11 +14,13 @@ void Checker::OnAllocAsync(const Op& op, size_t index, const Step& step, const A
       order_.AddFrontier(cell->tenant->owner, op.host, step.stream->base.get());
     }
   }
-  shadow_.Erase(range.begin, range.end);
   Tenant* tenant = NewTenant(op, index, range);
   tenant->kind = MemoryKind::kPool;
-  std::vector<Tenant*> older;
+  std::vector<Tenant*> older, none;
   shadow_.Define(range.begin, range.end, tenant, &older);
+  Inherit(*tenant, older, order_.NextStart(op.stream, op.host));
+  shadow_.Erase(range.begin, range.end);
+  shadow_.Define(range.begin, range.end, tenant, &none);
   if (RuleOn(Rule::kUseAfterAllocAsync)) {
     tenant->alloc_lane = step.lane;
     tenant->alloc_epoch = step.epoch;
