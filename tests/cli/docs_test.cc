@@ -7,6 +7,7 @@
 
 #include "src/explain/analyse.h"
 #include "src/litmus/runner.h"
+#include "tests/cli/mask.h"
 #include "tests/cli/process.h"
 
 namespace ss {
@@ -75,6 +76,19 @@ TEST(Semantics, EveryLitmusFileNamedExists) {
     EXPECT_TRUE(fs::exists(path)) << path;
   }
   EXPECT_GT(named, 30);
+}
+
+// The report in the README is what the program says: the same as the sample that run_test compares,
+// but for the stacks, which the README leaves out.
+TEST(Readme, ReportIsTheSample) {
+  std::string readme = ReadFile(SS_SOURCE_DIR "/README.md");
+  size_t begin = readme.find("```\n==") + 4;
+  std::string shown = MaskText(readme.substr(begin, readme.find("```", begin) - begin));
+  std::string sample = ReadFile(SS_SOURCE_DIR "/tests/report/golden/incident1.txt");
+  sample = Replace(sample, "    [a-z]+ op [0-9]+ was issued by [a-z]+ at\n", "");
+  sample = Replace(sample, "\n\n\n", "\n\n");
+  while (!sample.empty() && sample.back() == '\n') sample.pop_back();
+  EXPECT_EQ(shown, sample + "\n");
 }
 
 TEST(Links, EveryRelativeLinkOfTheDocumentsLeadsSomewhere) {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <regex>
 
+#include "tests/cli/mask.h"
 #include "tests/cli/process.h"
 
 namespace ss {
@@ -179,20 +179,6 @@ void ExpectGolden(const std::string& name, const std::string& text) {
   std::string path = SS_SOURCE_DIR "/tests/report/golden/" + name;
   if (std::getenv("STREAMSAN_UPDATE_GOLDEN")) std::ofstream(path) << text;
   EXPECT_EQ(ReadFile(path), text) << path;
-}
-
-std::string Replace(const std::string& text, const char* pattern, const char* by) {
-  return std::regex_replace(text, std::regex(pattern), by);
-}
-
-// What differs from build to build or run to run: process id, source lines, and the frames that
-// depend on what the compiler inlined.
-std::string MaskText(std::string text) {
-  text = Replace(text, "==[0-9]+==", "==PID==");
-  text = Replace(text, "      #[0-9]+ [^\n]*\n", "");
-  text = text.substr(
-      0, text.find("==PID== StreamSan: advice"));  // one a call path, and loops are unrolled
-  return Replace(text, "[a-z_0-9]+\\.(cc|h):[0-9]+", "FILE:LINE");
 }
 
 void MaskJson(Json& json) {
