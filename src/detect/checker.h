@@ -62,6 +62,7 @@ class Checker {
   struct Use {
     Entry entry;
     uint64_t begin = 0, end = 0;
+    Clock frontier;  // of its lane, at the free
   };
   // A free whose uses are not all covered yet: decided by the next allocation (rule 19).
   struct Pending {
@@ -86,6 +87,7 @@ class Checker {
   void JudgeConflicts(const Op& op, size_t index, const Step& step);
   void JudgeTenant(const Op& op, size_t index, const Step& step, std::vector<Conflict>& conflicts,
                    size_t from, size_t to);
+  Clock KnownTo(const Step& step, const Tenant& tenant) const;
   void ReportRace(const Op& op, size_t index, const Step& step, const Conflict& merged, bool absorbed);
 
   // lifetime.cc

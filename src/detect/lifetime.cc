@@ -151,16 +151,14 @@ void Checker::OnFree(const Op& op, size_t index) {
   shadow_.Define(tenant->begin, tenant->end, tenant, &older);  // a use after this is a finding
 }
 
-// cudaFree waits for the device, and that is not to be relied on: advice instead of a hazard (rule 16).
+// cudaFree waits for the memory's device, and that is not to be relied on: advice instead of a hazard (rule
+// 16). It waits for no other device.
 void Checker::FreeIncidentally(Tenant& tenant, const Op& op) {
-  const Clock& known = order_.host(op.host).clock;
-  Clock expanded = known;
-  order_.Expand(&expanded, tenant.edges, false);
-  bool uncovered = !UncoveredUses(tenant, known, expanded).empty();
-  if (uncovered && RuleOn(Rule::kFreeIncidental)) {
-    AdviseImplicitSync(tenant, op, tenant.free_index, "its uses are over at the free");
-  }
+  Clock known = order_.KnownAtFree(op.host);
+  std::vector<Use> uses = UncoveredUses(tenant, known, known);
   order_.AddIncidentalDeviceSync(op.host, tenant.device, tenant.rank);
+  if (!RuleOn(Rule::kFreeIncidental)) return;
+  ReportUses(tenant, uses, std::move(known), order_.host(op.host).clock, false);
 }
 
 std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& gone, const Clock& covered) {
@@ -170,7 +168,7 @@ std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& go
     cell.DropIf([&](const Entry& entry) { return gone.Get(entry.lane) >= entry.epoch; });
     auto check = [&](const Entry& entry) {
       bool ours = entry.index > tenant.alloc_index;  // not an older tenant's
-      if (ours && covered.Get(entry.lane) < entry.epoch) uses.push_back({entry, begin, cell.end});
+      if (ours && covered.Get(entry.lane) < entry.epoch) uses.push_back({entry, begin, cell.end, {}});
     };
     if (cell.write) check(cell.write);
     cell.ForEachSince(check);
@@ -189,6 +187,7 @@ std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& go
     same.begin = std::min(same.begin, use.begin);
     same.end = std::max(same.end, use.end);
   }
+  for (Use& use : merged) use.frontier = order_.Frontier(use.entry.lane);
   return merged;
 }
 
@@ -229,7 +228,7 @@ void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, co
         AdviseImplicitSync(tenant, tenant.free, tenant.free_index, "its uses are over at the free");
         continue;
       }
-      known.Join(order_.Frontier(use.entry.lane));
+      known.Join(use.frontier);
       order_.Expand(&known, tenant.edges, false);
     }
     ReportLifetime(tenant, use, tenant.free, tenant.free_index, absorbed, at_end);
@@ -279,7 +278,9 @@ void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
     tenant.watched = false;
     NameStruck(tenant, op, index);
     bool found = std::find(found_on_.begin(), found_on_.end(), &tenant) != found_on_.end();
-    if (tenant.alloc_epoch == 0 || step.Knows(tenant.alloc_lane, tenant.alloc_epoch) || found) continue;
+    bool owners = step.stream != nullptr && step.stream->lane == tenant.alloc_lane;
+    bool ordered = tenant.alloc_epoch == 0 || step.Knows(tenant.alloc_lane, tenant.alloc_epoch);
+    if (owners || ordered || found) continue;
     if (!RuleOn(Rule::kAllocUnordered)) continue;
     Advise("alloc-unordered", BufferName(tenant), {},
            "first used on " + LaneName(op) + ", which does not wait for what " +
@@ -295,7 +296,7 @@ void Checker::LateUse(Tenant& tenant, size_t index, const Step& step, const Entr
   if (std::find(lanes.begin(), lanes.end(), step.lane) != lanes.end()) return;
   lanes.push_back(step.lane);
   tenant.settled.push_back(index);
-  ReportLifetime(tenant, {entry, entry.begin, entry.end}, tenant.free, tenant.free_index, false, false);
+  ReportLifetime(tenant, {entry, entry.begin, entry.end, {}}, tenant.free, tenant.free_index, false, false);
 }
 
 // The allocation gave the storage away; what did the damage is the new tenant's first use.

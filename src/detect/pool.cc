@@ -18,7 +18,7 @@ void Checker::OnAllocAsync(const Op& op, size_t index, const Step& step, const A
   tenant->kind = MemoryKind::kPool;
   std::vector<Tenant*> older, none;
   shadow_.Define(range.begin, range.end, tenant, &older);
-  Inherit(*tenant, older, order_.NextStart(op.stream, op.host));
+  Inherit(*tenant, older, Clock{});  // handed out again, with a use still open at the free: struck
   shadow_.Erase(range.begin, range.end);
   shadow_.Define(range.begin, range.end, tenant, &none);
   if (RuleOn(Rule::kUseAfterAllocAsync)) {
@@ -29,9 +29,7 @@ void Checker::OnAllocAsync(const Op& op, size_t index, const Step& step, const A
 
 void Checker::CheckAllocOrder(Tenant& tenant, const Op& op, size_t index, const Step& step,
                               const Entry& entry) {
-  Clock known = *step.start;
-  known.Raise(step.lane, step.write_epoch);
-  order_.Expand(&known, tenant.edges, false);
+  Clock known = KnownTo(step, tenant);
   bool settled = known.Get(tenant.alloc_lane) >= tenant.alloc_epoch;
   if (settled && !options_.keep_absorbed) return;
   if (!settled) {
@@ -41,9 +39,9 @@ void Checker::CheckAllocOrder(Tenant& tenant, const Op& op, size_t index, const 
       return;
     }
   }
-  ReportLifetime(tenant, {entry, entry.begin, entry.end}, tenant.alloc, tenant.alloc_index, settled, false);
+  ReportLifetime(tenant, {entry, entry.begin, entry.end, {}}, tenant.alloc, tenant.alloc_index, settled, false);
   if (settled) return;
-  tenant.edges.push_back({order_.Frontier(tenant.alloc_lane), step.lane, step.epoch});
+  tenant.edges.push_back({order_.Frontier(tenant.alloc_lane), step.lane, step.epoch, step.stream});
 }
 
 void Checker::OnFreeAsync(const Op& op, size_t index, const Step& step) {

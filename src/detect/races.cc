@@ -60,12 +60,21 @@ void Checker::JudgeConflicts(const Op& op, size_t index, const Step& step) {
   }
 }
 
+// What the operation starts after if the edges that findings on this buffer miss were there.
+Clock Checker::KnownTo(const Step& step, const Tenant& tenant) const {
+  Clock known = *step.start;
+  known.Raise(step.lane, step.write_epoch);
+  for (const ConditionalEdge& edge : tenant.edges) {
+    if (step.stream != nullptr && edge.into == step.stream) known.Join(edge.source);
+  }
+  order_.Expand(&known, tenant.edges, false);
+  return known;
+}
+
 void Checker::JudgeTenant(const Op& op, size_t index, const Step& step, std::vector<Conflict>& conflicts,
                           size_t from, size_t to) {
   Tenant& tenant = *conflicts[from].tenant;
-  Clock known = *step.start;
-  known.Raise(step.lane, step.write_epoch);
-  order_.Expand(&known, tenant.edges, false);
+  Clock known = KnownTo(step, tenant);
   for (size_t i = from, next; i < to; i = next) {
     Conflict merged = conflicts[i];
     for (next = i + 1; next < to && conflicts[next].first.index == merged.first.index; ++next) {
@@ -93,7 +102,7 @@ void Checker::JudgeTenant(const Op& op, size_t index, const Step& step, std::vec
     order_.Expand(&source, tenant.edges, false);
     known.Join(source);
     if (tenant.edges.size() >= kMaxEdges) tenant.edges.erase(tenant.edges.begin());
-    tenant.edges.push_back({std::move(source), step.lane, step.epoch});
+    tenant.edges.push_back({std::move(source), step.lane, step.epoch, step.stream});
   }
 }
 

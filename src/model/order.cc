@@ -407,14 +407,21 @@ void Order::Wait(const Op& op, Host& host) {
   }
   const Snapshot& snapshot = event.snapshot;
   bool own = snapshot.lane == stream->lane;
-  last_wait_redundant_ = stream->base->CoversBut(stream->lane, *snapshot.base) &&
-                         (own || stream->base->Get(snapshot.lane) >= snapshot.epoch);
-  if (last_wait_redundant_) return;
+  last_wait_redundant_ = Redundant(*stream, snapshot);
   JoinInto(*stream, *snapshot.base);
   if (own || stream->base->Get(snapshot.lane) >= snapshot.epoch) return;
   if (stream->base.use_count() > 1) stream->base = std::make_shared<Clock>(*stream->base);
   stream->base->Raise(snapshot.lane, snapshot.epoch);
   ++stream->version;
+}
+
+// What incidental synchronisations a thread had behind it is nothing that a wait is for.
+bool Order::Redundant(const Stream& stream, const Snapshot& snapshot) const {
+  for (LaneId lane = 1; lane < lanes_.size(); ++lane) {
+    bool counts = lane != stream.lane && lanes_[lane].kind != Lane::Kind::kIncidental;
+    if (counts && snapshot.Get(lane) > stream.base->Get(lane)) return false;
+  }
+  return true;
 }
 
 // Rule 6. A query inside an allocator orders that allocator's own blocks only, and those are judged by
@@ -550,11 +557,15 @@ Clock Order::KnownAtFree(HostId id) const {
 
 void Order::AddIncidental(Host& host, Clock source) {
   Expand(&source, {}, true);  // closed: what the source knew incidentally is passed on
-  uint64_t epoch = ++lanes_[host.lane].epoch;
-  host.clock.Raise(host.lane, epoch);
+  if (host.incidental == 0) {
+    host.incidental = NewLane(Lane::Kind::kIncidental);
+    lanes_[host.incidental].host = host.id;
+  }
+  uint64_t epoch = ++lanes_[host.incidental].epoch;
+  host.clock.Raise(host.incidental, epoch);
   ++host.version;
   if (incidental_.size() >= kMaxIncidental) incidental_.pop_front();
-  incidental_.push_back({std::move(source), host.lane, epoch});
+  incidental_.push_back({std::move(source), host.incidental, epoch});
 }
 
 void Order::AddIncidentalDeviceSync(HostId id, uint32_t device, uint32_t rank) {

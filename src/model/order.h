@@ -77,12 +77,14 @@ struct Host {
   StringId name = 0;
   uint32_t rank = 0;
   LaneId lane = 0;
+  LaneId incidental = 0;
   Clock clock;  // includes the thread's own epoch
   uint64_t version = 1;
 };
 
 struct Lane {
-  enum class Kind : uint8_t { kHost, kStream };
+  // kIncidental: where a thread counts its incidental synchronisations, apart from its CPU accesses.
+  enum class Kind : uint8_t { kHost, kStream, kIncidental };
   Kind kind{};
   HostId host = 0;           // kHost; kStream: the thread of a per-thread stream
   Stream* stream = nullptr;  // kStream
@@ -111,6 +113,7 @@ struct ConditionalEdge {
   Clock source;
   LaneId lane = 0;
   uint64_t epoch = 0;
+  const Stream* into = nullptr;  // a missing wait of this stream: all that it starts from then on has it
 };
 
 class Order {
@@ -193,6 +196,7 @@ class Order {
   void Cross(const Op& op, size_t index, Stream& stream, const Step& step);
   Step HostWork(Host& host);
   void AddIncidental(Host& host, Clock source);
+  bool Redundant(const Stream& stream, const Snapshot& snapshot) const;
   void EndSync(const Op& op, Host& host);
   void LearnOrDefer(const Op& op, Host& host, const Snapshot& snapshot);
   Step InsideHostFunction(const Op& op);
