@@ -18,7 +18,7 @@ void Checker::OnAllocAsync(const Op& op, size_t index, const Step& step, const A
   tenant->kind = MemoryKind::kPool;
   std::vector<Tenant*> older, none;
   shadow_.Define(range.begin, range.end, tenant, &older);
-  Inherit(*tenant, older, Clock{});  // handed out again, with a use still open at the free: struck
+  Inherit(*tenant, older, order_.KnownAtFree(op.host));
   shadow_.Erase(range.begin, range.end);
   shadow_.Define(range.begin, range.end, tenant, &none);
   if (RuleOn(Rule::kUseAfterAllocAsync)) {

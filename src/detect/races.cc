@@ -102,6 +102,9 @@ void Checker::JudgeTenant(const Op& op, size_t index, const Step& step, std::vec
     order_.Expand(&source, tenant.edges, false);
     known.Join(source);
     if (tenant.edges.size() >= kMaxEdges) tenant.edges.erase(tenant.edges.begin());
+    if (step.started_lane != 0) {
+      tenant.edges.push_back({source, step.started_lane, step.started_epoch, nullptr});
+    }
     tenant.edges.push_back({std::move(source), step.lane, step.epoch, step.stream});
   }
 }

@@ -282,7 +282,7 @@ Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses)
   ++stream->version;
   stream->last = {};
   if (op.kind == OpKind::kKernel) stream->last = {stream->base, before, step.lane, step.epoch};
-  if (op.flags & kLaunchEvent) RecordAtStart(op, *stream);
+  if (op.flags & kLaunchEvent) RecordAtStart(op, *stream, &step);
   if (now_ != nullptr) Cross(op, index, *stream, step);
   if (op.kind == OpKind::kHostFn) {
     if (host_functions_.size() < kMaxHostFunctions) host_functions_.emplace_back();
@@ -341,12 +341,13 @@ Step Order::ProgrammaticWork(const Op& op, Stream& stream, Host& host) {
   LaneId lane = LaneBeside(stream, *start);
   uint64_t epoch = ++lanes_[lane].epoch;
   stream.last = {start, start->Get(stream.lane), lane, epoch};
-  if (op.flags & kLaunchEvent) RecordAtStart(op, stream);
+  Step step{.lane = lane, .epoch = epoch, .write_epoch = epoch, .start = start.get(), .stream = &stream};
+  if (op.flags & kLaunchEvent) RecordAtStart(op, stream, &step);
   JoinInto(stream, *start);
   if (stream.base.use_count() > 1) stream.base = std::make_shared<Clock>(*stream.base);
   stream.base->Raise(lane, epoch);
   ++stream.version;
-  return {.lane = lane, .epoch = epoch, .write_epoch = epoch, .start = start.get(), .stream = &stream};
+  return step;
 }
 
 LaneId Order::LaneBeside(Stream& stream, const Clock& start) {
@@ -361,13 +362,23 @@ LaneId Order::LaneBeside(Stream& stream, const Clock& start) {
 }
 
 // Rule 7: the event fires when the kernel's blocks start, so it covers what the kernel itself waited for.
-void Order::RecordAtStart(const Op& op, const Stream& stream) {
+void Order::RecordAtStart(const Op& op, Stream& stream, Step* step) {
   Event& event = events_[op.object];
   event.recorded = true;
   event.producer = op.stream;
-  event.snapshot = RuleOn(Rule::kLaunchEventEarly)
-                       ? Snapshot{stream.last.start, stream.lane, stream.last.start_epoch}
-                       : Snapshot{stream.base, stream.last.lane, stream.last.epoch};
+  if (!RuleOn(Rule::kLaunchEventEarly)) {
+    event.snapshot = {stream.base, stream.last.lane, stream.last.epoch};
+    return;
+  }
+  if (stream.started == 0) {
+    stream.started = NewLane(Lane::Kind::kIncidental);
+    lanes_[stream.started].stream = &stream;
+  }
+  step->started_lane = stream.started;
+  step->started_epoch = ++lanes_[stream.started].epoch;
+  auto base = std::make_shared<Clock>(*stream.last.start);
+  base->Raise(step->started_lane, step->started_epoch);
+  event.snapshot = {base, stream.lane, stream.last.start_epoch};
 }
 
 Step Order::HostWork(Host& host) {
@@ -663,6 +674,7 @@ void Order::RecycleLanes(const std::vector<bool>& live) {
     if (stream != nullptr) {
       for (LaneId beside : stream->beside) lanes_[beside].stream = nullptr;
       if (stream->staging != 0) lanes_[stream->staging].stream = nullptr;
+      if (stream->started != 0) lanes_[stream->started].stream = nullptr;
       streams_.erase(stream->id);
     }
     lanes_[lane].stream = nullptr;

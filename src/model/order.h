@@ -61,6 +61,7 @@ struct Stream {
     uint64_t epoch = 0;
   } last;
   LaneId staging = 0;  // of copies from pageable memory
+  LaneId started = 0;  // counts launch events
   std::vector<LaneId> beside;  // lanes of programmatic launches, reused when the next one starts after
 };
 
@@ -102,6 +103,9 @@ struct Step {
   // the blocking form returns, whatever it knows of the stream (rule 9). 0 = reads on `lane` like the rest.
   LaneId staging_lane = 0;
   uint64_t staging_epoch = 0;
+  // A kernel with a launch event: whoever knows this knows all that the kernel started after. 0 = none.
+  LaneId started_lane = 0;
+  uint64_t started_epoch = 0;
 
   // In-order lanes: whatever the lane did before is known.
   bool Knows(LaneId of, uint64_t at) const { return of == lane || start->Get(of) >= at; }
@@ -192,7 +196,7 @@ class Order {
   Step Work(const Op& op, size_t index, Host& host, const Access* accesses);
   Step ProgrammaticWork(const Op& op, Stream& stream, Host& host);
   LaneId LaneBeside(Stream& stream, const Clock& start);
-  void RecordAtStart(const Op& op, const Stream& stream);
+  void RecordAtStart(const Op& op, Stream& stream, Step* step);
   void Cross(const Op& op, size_t index, Stream& stream, const Step& step);
   Step HostWork(Host& host);
   void AddIncidental(Host& host, Clock source);
