@@ -1,0 +1,216 @@
+#include "src/kernels/summarise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace ss::kernels {
+namespace {
+
+constexpr int32_t kTensorMapBytes = 128;
+constexpr uint32_t kPointerBytes = 8;
+constexpr int kReasonsShown = 4;
+
+class Summary {
+ public:
+  Summary(const Code& code, const Graph& graph, const KernelInfo& kernel, Interpreter& interpreter,
+          const std::vector<uint32_t>& polling, KernelSummary& out)
+      : code_(code), kernel_(kernel), interpreter_(interpreter), out_(out),
+        polling_(polling.begin(), polling.end()) {
+    for (const Block& block : graph.blocks) {
+      if (!block.may_precede_wait) continue;
+      early_.insert({block.last, block.first});
+    }
+  }
+
+  void Run() {
+    for (const auto& [key, site] : interpreter_.accesses()) Site(site);
+    SetEnds();
+    for (auto& [key, access] : accesses_) out_.accesses.push_back(std::move(access));
+    for (int32_t offset : differences_) out_.differences.push_back({offset});
+    if (lost_) {
+      std::string shown;
+      for (const std::string& one : lost_lines_) shown += (shown.empty() ? "" : "; ") + one;
+      out_.unresolved.push_back(
+          fmt::format("{} of {} accesses have an address of unknown origin ({})", lost_,
+                      interpreter_.accesses().size(), shown));
+    }
+    if (behind_pointer_) out_.unresolved.push_back("a tensor map behind a pointer");
+  }
+
+ private:
+  using Key = std::tuple<Root, int32_t, uint32_t, std::string>;
+
+  void Site(const AccessSite& site) {
+    ++out_.access_sites;
+    std::span<const Tag> roots = interpreter_.pool().Tags(site.roots);
+    if (roots.empty()) return Lost(site);
+    for (Tag tag : roots) Add(site, tag, Ambiguous(roots, tag));
+    for (Tag tag : interpreter_.pool().Tags(site.low)) {
+      if (tag.kind() == TagKind::kDifference) Difference(tag.offset(), roots);
+    }
+  }
+
+  // With one root that was not subtracted, the difference is no more than an index.
+  void Difference(int32_t subtracted, std::span<const Tag> roots) {
+    bool cancels = roots.size() > 1 || std::any_of(roots.begin(), roots.end(), [&](Tag tag) {
+      if (subtracted < 0) return tag.kind() != TagKind::kParam;
+      return tag.kind() == TagKind::kParam && tag.offset() == subtracted;
+    });
+    if (cancels) differences_.insert(subtracted);
+  }
+
+  void Lost(const AccessSite& site) {
+    ++lost_;
+    if (lost_lines_.size() >= kReasonsShown) return;
+    const Instruction& in = code_.instructions[site.instruction];
+    lost_lines_.push_back(fmt::format("{:#x} {}", in.pc, in.line));
+  }
+
+  // Both halves of two words were summed: one is a pointer, the other an offset, or a table index.
+  bool Ambiguous(std::span<const Tag> roots, Tag tag) const {
+    for (Tag other : roots) {
+      bool both = tag.IsPointerWord() && other.IsPointerWord() && !(other == tag);
+      if (both && interpreter_.pool().WereAdded(tag, other)) return true;
+    }
+    return false;
+  }
+
+  // Local and shared memory, the heap, the parameters themselves, the driver's workspace: nobody
+  // else's. Those get no entry.
+  void Add(const AccessSite& site, Tag tag, bool ambiguous) {
+    bool tensor = site.kind == AccessKind::kTensor;
+    if (site.kind == AccessKind::kTexture) return AddTexture(site, tag);
+    switch (tag.kind()) {
+      case TagKind::kParam:
+        behind_pointer_ |= tensor;
+        return Put(site, tensor ? Root::kIndirect : Root::kParam, tag.offset(), 0, "", ambiguous);
+      case TagKind::kParamTable:
+        behind_pointer_ |= tensor;
+        return Put(site, tensor ? Root::kIndirect : Root::kParamTable, tag.offset(), tag.multiple(),
+                   "", ambiguous);
+      case TagKind::kParamAddress:
+        if (tensor) Put(site, Root::kTensorMap, tag.offset(), 0, "", false);
+        return;
+      case TagKind::kParamAddressAt:
+        if (tensor) Put(site, Root::kTensorMap, tag.offset(), kTensorMapBytes, "", false);
+        return;
+      case TagKind::kParamAddressAny:
+        if (tensor) Put(site, Root::kTensorMap, 0, kTensorMapBytes, "", false);
+        return;
+      case TagKind::kLoaded:
+        behind_pointer_ |= tensor;
+        return AddLoaded(site, tag, ambiguous);
+      case TagKind::kSymbol:
+        behind_pointer_ |= tensor;
+        return Put(site, Root::kGlobal, 0, 0, interpreter_.symbols()[tag.value()], ambiguous);
+      case TagKind::kConstantWord:
+      case TagKind::kConstantTable:
+        return Put(site, Root::kIndirect, 0, 0, fmt::format("c[3]+{}", tag.offset()), ambiguous);
+      default:
+        return;
+    }
+  }
+
+  void AddTexture(const AccessSite& site, Tag tag) {
+    bool param = tag.kind() == TagKind::kParam || tag.kind() == TagKind::kParamTable;
+    Put(site, Root::kTexture, param ? tag.offset() : -1, 0, "", false);
+  }
+
+  void AddLoaded(const AccessSite& site, Tag tag, bool ambiguous) {
+    Tag base = tag.Base();
+    std::string symbol;
+    if (base.kind() == TagKind::kSymbol) symbol = interpreter_.symbols()[base.value()];
+    if (base.kind() == TagKind::kConstantWord || base.kind() == TagKind::kConstantTable) {
+      symbol = fmt::format("c[3]+{}", base.offset());
+    }
+    if (base.kind() == TagKind::kDriver || base.kind() == TagKind::kHeap) symbol = "driver";
+    if (symbol == "driver") return;
+    Put(site, Root::kIndirect, symbol.empty() ? tag.offset() : 0, 0, symbol, ambiguous);
+  }
+
+  void Put(const AccessSite& site, Root root, int32_t offset, uint32_t stride,
+           const std::string& symbol, bool ambiguous) {
+    if (root == Root::kParamTable && (stride < kPointerBytes || stride % kPointerBytes)) stride = 1;
+    Access& access = accesses_[{root, offset, stride, symbol}];
+    bool is_new = !access.reads && !access.writes && !access.updates;
+    access.root = root;
+    access.offset = offset;
+    access.stride = stride;
+    access.symbol = symbol;
+    access.reads |= site.modes & kRead;
+    access.writes |= site.modes & kWrite;
+    access.updates |= site.modes & kUpdate;
+    access.before_grid_wait |= MayBeEarly(site.instruction);
+    access.polled |= polling_.count(site.instruction) > 0;
+    access.ambiguous = ambiguous && (is_new || access.ambiguous);
+  }
+
+  bool MayBeEarly(uint32_t instruction) const {
+    auto block = early_.lower_bound(instruction);
+    return block != early_.end() && block->second <= instruction;
+  }
+
+  // The end of the parameter in which `offset` lies.
+  int32_t EndOfParameter(int32_t offset) const {
+    for (const Parameter& one : kernel_.params) {
+      bool inside = offset >= int32_t(one.offset) && offset < int32_t(one.offset + one.size);
+      if (inside) return static_cast<int32_t>(one.offset + one.size);
+    }
+    return static_cast<int32_t>(kernel_.param_size);
+  }
+
+  // A table ends where the next one begins. With a known step, a base that is not a whole number of
+  // steps away is another field of the same structures, and no end.
+  int32_t EndOfTable(const Access& table) const {
+    int32_t end = EndOfParameter(table.offset);
+    if (table.stride < kPointerBytes) return end;
+    for (const auto& [key, other] : accesses_) {
+      bool later = other.root == Root::kParamTable && other.offset > table.offset;
+      bool whole = (other.offset - table.offset) % int32_t(table.stride) == 0;
+      if (later && whole) end = std::min(end, other.offset);
+    }
+    return end;
+  }
+
+  void SetEnds() {
+    for (auto& [key, access] : accesses_) {
+      access.end = access.offset + int32_t(kPointerBytes);
+      if (access.root == Root::kParamTable) access.end = EndOfTable(access);
+      if (access.root == Root::kGlobal) access.end = 0;
+      if (access.root == Root::kTensorMap) {
+        access.end = access.stride ? EndOfParameter(access.offset) : access.offset + kTensorMapBytes;
+      }
+      if (access.root == Root::kParamTable) access.stride = std::max(access.stride, kPointerBytes);
+    }
+  }
+
+  const Code& code_;
+  const KernelInfo& kernel_;
+  Interpreter& interpreter_;
+  KernelSummary& out_;
+  std::set<uint32_t> polling_;
+  std::map<uint32_t, uint32_t> early_;  // last instruction of a block -> first
+  std::map<Key, Access> accesses_;
+  std::set<int32_t> differences_;
+  std::vector<std::string> lost_lines_;
+  int lost_ = 0;
+  bool behind_pointer_ = false;
+};
+
+}  // namespace
+
+void Summarise(const Code& code, const Graph& graph, const FlowResult& flow,
+               const KernelInfo& kernel, Interpreter& interpreter,
+               const std::vector<uint32_t>& polling, KernelSummary& out) {
+  out.waits_for_grid = graph.waits;
+  out.launches_dependents = graph.triggers;
+  out.unresolved = graph.unresolved;
+  out.unresolved.insert(out.unresolved.end(), flow.unresolved.begin(), flow.unresolved.end());
+  Summary(code, graph, kernel, interpreter, polling, out).Run();
+}
+
+}  // namespace ss::kernels

@@ -1,0 +1,54 @@
+// Summaries of kernels whose accesses are known, from committed machine code, per architecture.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/kernels/fixture.h"
+#include "tests/kernels/truth.h"
+
+namespace ss::kernels {
+namespace {
+
+struct Set {
+  const char* name;
+  int arch;
+  int kernels;
+  double precision, precision_of_pointers, recall;  // at least
+};
+
+class Truths : public testing::TestWithParam<Set> {};
+
+TEST_P(Truths, NoWorseThanRequiredAndNothingWrongInSilence) {
+  const Set& set = GetParam();
+  auto fixture = LoadFixture(set.name, set.arch);
+  std::string source = ReadTestFile(fmt::format("{}/tests/kernels/{}.cu", SS_SOURCE_DIR, set.name));
+  auto truths = ReadTruth(source);
+  ASSERT_FALSE(truths.empty());
+  Analyser analyser(fixture->cubin, fixture->code);
+  Score score;
+  for (const KernelSummary& summary : analyser.All()) {
+    auto truth = truths.find(summary.name);
+    if (truth == truths.end()) continue;
+    Compare(summary, ParseTruth(truth->second, summary.params), score);
+  }
+  fmt::print("{:<12} kernels {:3} right {:3} extra {:2} (of pointers {}) missing {}  precision {:.3f} "
+             "of pointers {:.3f} recall {:.3f}\n",
+             fixture->name, score.kernels, score.right, score.extra, score.extra_pointers,
+             score.missing, score.Precision(), score.PrecisionOfPointers(), score.Recall());
+  EXPECT_EQ(score.kernels, set.kernels);
+  EXPECT_GE(score.Precision(), set.precision);
+  EXPECT_GE(score.PrecisionOfPointers(), set.precision_of_pointers);
+  EXPECT_GE(score.Recall(), set.recall);
+  for (const std::string& wrong : score.silent) ADD_FAILURE() << wrong;
+}
+
+INSTANTIATE_TEST_SUITE_P(Committed, Truths,
+                         testing::Values(Set{"basic", 80, 61, .89, .975, .994},
+                                         Set{"basic", 90, 61, .89, .975, .994},
+                                         Set{"basic", 100, 61, .89, .975, .994},
+                                         Set{"tma", 90, 16, 1, 1, 1}, Set{"tma", 100, 16, 1, 1, 1}),
+                         [](const auto& info) {
+                           return fmt::format("{}_sm{}", info.param.name, info.param.arch);
+                         });
+
+}  // namespace
+}  // namespace ss::kernels
