@@ -126,7 +126,7 @@ class Checker {
   void AdviseOnAwait(const Op& op, size_t index);
   void Advise(const char* code, const std::string& subject, std::vector<std::string> aliases,
               std::string text, const Op& op, size_t index);
-  void AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t index, const char* what);
+  void AdviseImplicitSync(Tenant& tenant, const Op& op, size_t index, const char* what);
   void AdviseRedundantRecords(Tenant& tenant, const Clock& owner, const Clock& known);
 
   // sites.cc

@@ -558,7 +558,7 @@ Clock Order::KnownAtFree(HostId id) const {
   for (const auto& host : hosts_) {
     if (!host || host->rank != hosts_[id]->rank) continue;
     for (LaneId lane = 1; lane < host->clock.size(); ++lane) {
-      if (lanes_[lane].kind == Lane::Kind::kStream) clock.Raise(lane, host->clock.Get(lane));
+      if (lanes_[lane].kind != Lane::Kind::kHost) clock.Raise(lane, host->clock.Get(lane));
     }
   }
   return clock;

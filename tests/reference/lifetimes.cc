@@ -158,13 +158,17 @@ void Judging::ReportUses(Pending* pending, std::optional<size_t> allocation) {
   const TenantId id = pending->tenant;
   const StorageId storage = tenant(id).storage;
   const Nodes at_free = FreeTargets(tenant(id), std::nullopt, false);
-  Nodes incidental = FreeTargets(tenant(id), std::nullopt, true);
+  Nodes incidental = FreeTargets(tenant(id), std::nullopt, true), by_then = at_free;
   if (allocation) {
-    for (Node node : OwnerAt(tenant(id), *allocation)) incidental.push_back(node);
+    for (Node node : OwnerAt(tenant(id), *allocation)) {
+      incidental.push_back(node);
+      by_then.push_back(node);
+    }
   }
   for (const Use& use : pending->uses) {
     lifetime_uses_[id].insert(use.op);
-    if (Before(at_free, storage, false).HasAll(use.done)) {
+    // Also what a race's edge orders before the owner's work by the time of the allocation.
+    if (Before(by_then, storage, false).HasAll(use.done)) {
       AddHazard("lifetime", id, use.op, pending->freed, true);
     } else if (Before(incidental, storage, true).HasAll(use.done)) {
       AddRemark("implicit-sync", tenant(id).name, pending->freed);
