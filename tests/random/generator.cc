@@ -32,6 +32,7 @@ void Generator::Declare() {
   profile_.copies = rng_.Percent(60) ? rng_.Between(1, 6) : 0;
   profile_.idioms = rng_.Between(2, 12);
   profile_.strays = rng_.Percent(20) ? 4 : 0;
+  profile_.programmatic = rng_.Percent(15) ? 30 : 0;
   devices_ = rng_.Percent(20) ? 2 : 1;
   for (int extra = rng_.Percent(45) ? rng_.Between(1, 2) : 0; extra > 0; --extra) {
     hosts_.push_back(extra == 2 ? "watchdog" : "worker");
@@ -151,7 +152,7 @@ std::string Generator::Ranged(size_t buffer, int percent) {
   return b.name + "[" + std::to_string(begin * 4) + "K:" + std::to_string(end * 4) + "K]";
 }
 
-std::string Generator::Accesses(const Stream&, int most) {
+std::string Generator::Accesses(int most) {
   const auto live = Live(kOnDevice);
   std::string text;
   for (int i = live.empty() ? 0 : rng_.Between(1, most); i > 0; --i) {
@@ -163,7 +164,11 @@ std::string Generator::Accesses(const Stream&, int most) {
 
 void Generator::Kernel() {
   const size_t stream = AnyStream();
-  EmitOn(stream, "kernel " + NewName("k") + Accesses(streams_[stream], 3));
+  std::string kernel = "kernel " + NewName("k") + Accesses(3);
+  const bool programmatic = rng_.Percent(profile_.programmatic);
+  if (programmatic) kernel = (rng_.Percent(50) ? "pdl " : "pdl_wait ") + kernel;
+  if (profile_.programmatic && rng_.Percent(10)) kernel += " launch_event " + Event();
+  EmitOn(stream, kernel);
 }
 
 void Generator::Atomic() {

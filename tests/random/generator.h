@@ -38,6 +38,7 @@ class Generator {
   };
   struct Profile {
     int order = 0, host = 0, lifetime = 0, copies = 0, idioms = 0;  // weights
+    int programmatic = 0;  // percent of the kernels
     int strays = 0;  // percent: accesses that ignore who owns or freed what
   };
   using Action = void (Generator::*)();
@@ -53,7 +54,7 @@ class Generator {
   std::vector<Choice> Choices() const;
   void Kernel();
   void Atomic();
-  std::string Accesses(const Stream& stream, int most);
+  std::string Accesses(int most);
   void DestroyAndRedeclare();
   // generator_order.cc
   void RecordWait();

@@ -9,7 +9,7 @@ namespace {
 
 [[noreturn]] void Usage() {
   std::cerr << "usage: reference_check [PROGRAMS] [--seed S] [--dump DIR] [--stop-after N]\n"
-               "                       [--expect-flip] [--no-advice] [--print] [--file F.litmus]\n";
+               "                       [--expect-flip | --every-rule] [--no-advice] [--list] [--print] [--file F.litmus] [--litmus DIR]\n";
   std::exit(2);
 }
 
@@ -37,8 +37,14 @@ Options ParseOptions(int argc, char** argv) {
       options.expect_flip = true;
     } else if (word == "--no-advice") {
       options.advice = false;
+    } else if (word == "--every-rule") {
+      options.every_rule = true;
+    } else if (word == "--list") {
+      options.list = true;
     } else if (word == "--print") {
       options.print = true;
+    } else if (word == "--litmus") {
+      options.litmus = value();
     } else if (word == "--file") {
       options.file = value();
     } else {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "src/explain/analyse.h"
+#include "tests/random/planted.h"
 #include "tests/random/compare.h"
 #include "tests/random/options.h"
 #include "tests/random/program_source.h"
@@ -64,9 +65,17 @@ class Checker {
     }
     const auto verdict = reference::Judge(*program);
     statistics_.Add(lines.size(), verdict);
-    if (Compare(*program, verdict).empty()) return;
+    const auto differences = Compare(*program, verdict);
+    if (differences.empty()) return;
     ++differing_;
+    if (options_.list) return List(seed, differences);
     if (!options_.expect_flip) Show(seed, lines);
+  }
+
+  static void List(uint64_t seed, const std::vector<std::string>& differences) {
+    fmt::print("seed {}:", seed);
+    for (const std::string& text : differences) fmt::print(" {};", text);
+    fmt::print("\n");
   }
 
   void Show(uint64_t seed, const Lines& lines) {
@@ -123,5 +132,7 @@ class Checker {
 }  // namespace ss::random
 
 int main(int argc, char** argv) {
-  return ss::random::Checker(ss::random::ParseOptions(argc, argv)).Run();
+  const ss::random::Options options = ss::random::ParseOptions(argc, argv);
+  const auto check = [](const ss::random::Options& o) { return ss::random::Checker(o).Run(); };
+  return options.every_rule ? ss::random::CheckEveryRule(options, check) : check(options);
 }

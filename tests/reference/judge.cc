@@ -51,7 +51,8 @@ void Judging::AddRemark(std::string code, std::string subject, size_t op, std::s
 }
 
 bool Models(int rule) {
-  static const std::set<int> kRules = {1, 2, 3, 4, 5, 6, 9, 10, 12, 16, 17, 18, 19, 20, 22};
+  static const std::set<int> kRules = {1,  2,  3,  4,  5,  6,  7,  9,  10,
+                                      12, 13, 16, 17, 18, 19, 20, 22};
   return kRules.count(rule) != 0;
 }
 

@@ -79,16 +79,18 @@ Nodes LaneTable::Tail(LaneId lane, size_t at) const {
   return {};
 }
 
-void LaneTable::AddImplicit(const Lane& lane, size_t at, Nodes* nodes) const {
+Nodes LaneTable::Implicit(LaneId lane, size_t at) const {
+  Nodes nodes;
   for (LaneId other = 0; other < lanes_.size(); ++other) {
-    if (!ImplicitlyOrdered(lane, lanes_[other]) || lanes_[other].destroyed < at) continue;
-    for (Node node : Tail(other, at)) nodes->push_back(node);
+    if (!ImplicitlyOrdered(lanes_[lane], lanes_[other]) || lanes_[other].destroyed < at) continue;
+    for (Node node : Tail(other, at)) nodes.push_back(node);
   }
+  return nodes;
 }
 
 Nodes LaneTable::Frontier(LaneId lane, size_t at) const {
   Nodes nodes = Tail(lane, at);
-  AddImplicit(lanes_[lane], at, &nodes);
+  for (Node node : Implicit(lane, at)) nodes.push_back(node);
   return nodes;
 }
 

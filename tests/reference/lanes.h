@@ -46,6 +46,7 @@ class LaneTable {
   Nodes Tail(LaneId lane, size_t at) const;
   // What the next operation on the lane would start after: the tail and rule 4's implicit order.
   Nodes Frontier(LaneId lane, size_t at) const;
+  Nodes Implicit(LaneId lane, size_t at) const;  // rule 4's part of it
   // Tails of every stream of the device, destroyed ones included (rules 6 and 16).
   Nodes DeviceTails(uint64_t device, uint64_t rank, size_t at) const;
 
@@ -59,7 +60,6 @@ class LaneTable {
     std::string name;
   };
   std::string LaneName(const Declared& declared, HostId host) const;
-  void AddImplicit(const Lane& lane, size_t at, Nodes* nodes) const;
 
   std::map<StreamId, Declared> declared_;
   std::map<HostId, std::string> host_names_;

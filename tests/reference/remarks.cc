@@ -15,13 +15,14 @@ bool Judging::WorkCovered(const NodeSet& needed, const NodeSet& known, size_t be
   return true;
 }
 
-// The end of the last piece of work that was queued on the lane itself.
+// The end of every piece of work that was queued on the lane itself.
 Nodes Judging::OwnWork(LaneId lane, size_t before) const {
-  for (size_t i = before; i-- > 0;) {
+  Nodes done;
+  for (size_t i = 0; i < before; ++i) {
     const OpNodes& nodes = timeline_.nodes(i);
-    if (nodes.work && nodes.lane == lane) return {nodes.done};
+    if (nodes.work && nodes.lane == lane) done.push_back(nodes.done);
   }
-  return {};
+  return done;
 }
 
 // A hazard with an earlier tenant's use, or its incidental order, says more than the advice would.

@@ -73,6 +73,9 @@ class Timeline {
   void Enqueue(size_t i, bool work);
   void CutAccesses(size_t i);
   void NoteEnqueue(size_t i, bool implicit);
+  Nodes StreamOrder(size_t i);
+  void AppendToStream(size_t i);
+  void SetRecord(size_t i, Node when);
   void Record(size_t i);
   void Wait(size_t i);
   // timeline_copy.cc
@@ -91,7 +94,8 @@ class Timeline {
   LaneTable lanes_;
   Storage storage_;
   std::vector<OpNodes> nodes_;
-  std::map<uint32_t, size_t> last_record_;             // event -> position of its latest record
+  std::map<uint32_t, Node> last_record_;               // event -> when its latest record fires
+  std::map<LaneId, size_t> last_queued_;               // stream lane -> its latest operation
   std::map<uint64_t, std::set<HostId>> users_;         // stream, event or buffer -> host threads
   std::vector<Acquisition> acquisitions_;
   std::vector<size_t> unrecorded_;

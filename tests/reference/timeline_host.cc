@@ -27,6 +27,7 @@ std::vector<uint64_t> Timeline::UsedObjects(size_t i) {
           objects.push_back(Key(kBufferObject, piece.tenant));
         }
       }
+      if ((op.flags & kLaunchEvent) != 0) objects.push_back(Key(kEventObject, op.object));
       break;
     case OpKind::kEventRecord:
     case OpKind::kStreamWaitEvent:
@@ -103,7 +104,7 @@ void Timeline::HostSync(size_t i) {
     over = legacy ? lanes_.Frontier(lane, i) : lanes_.Tail(lane, i);
     Note(op.kind == OpKind::kStreamSync ? "6 stream sync" : "6 stream query");
   } else {
-    over = {nodes_[last_record_[op.object]].done};
+    over = {last_record_[op.object]};
     Note(op.kind == OpKind::kEventSync ? "6 event sync" : "6 event query");
   }
   for (Node node : over) HostAcquires(i, node, false);

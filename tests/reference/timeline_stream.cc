@@ -23,11 +23,40 @@ void Timeline::Enqueue(size_t i, bool work) {
   self.start = graph_.Add();
   self.done = graph_.Add();
   graph_.Connect(self.call, self.start);
-  const Nodes before = lanes_.Frontier(self.lane, i);
-  NoteEnqueue(i, before.size() > lanes_.Tail(self.lane, i).size());
-  for (Node node : before) graph_.Connect(node, self.start);
+  const Nodes implicit = lanes_.Implicit(self.lane, i);
+  NoteEnqueue(i, !implicit.empty());
+  for (Node node : implicit) graph_.Connect(node, self.start);
+  for (Node node : StreamOrder(i)) graph_.Connect(node, self.start);
   graph_.Connect(self.start, self.done);
-  lanes_.Append(self.lane, i, self.done);
+  AppendToStream(i);
+  if ((op(i).flags & kLaunchEvent) != 0) SetRecord(i, self.start);  // rule 7: when the blocks start
+}
+
+// The predecessor's completion; for a programmatic launch directly behind a kernel its start alone, and its
+// completion where the code waits for it (rule 13).
+Nodes Timeline::StreamOrder(size_t i) {
+  auto last = last_queued_.find(nodes_[i].lane);
+  const bool programmatic = (op(i).flags & (kPdl | kPdlWait)) != 0 && last != last_queued_.end() &&
+                            op(last->second).kind == OpKind::kKernel;
+  if (!programmatic) return lanes_.Tail(nodes_[i].lane, i);
+  Note("13 programmatic launch");
+  Nodes before = {nodes_[last->second].start};
+  if ((op(i).flags & kPdlWait) != 0) before.push_back(nodes_[last->second].done);
+  return before;
+}
+
+// What comes later waits for everything before it, programmatic launches or not.
+void Timeline::AppendToStream(size_t i) {
+  const Node all = graph_.Add();
+  for (Node node : lanes_.Tail(nodes_[i].lane, i)) graph_.Connect(node, all);
+  graph_.Connect(nodes_[i].done, all);
+  lanes_.Append(nodes_[i].lane, i, all);
+  last_queued_[nodes_[i].lane] = i;
+}
+
+void Timeline::SetRecord(size_t i, Node when) {
+  if (last_record_.count(op(i).object) != 0) Note("5 recorded again");
+  last_record_[op(i).object] = when;
 }
 
 void Timeline::NoteEnqueue(size_t i, bool implicit) {
@@ -43,9 +72,8 @@ void Timeline::NoteEnqueue(size_t i, bool implicit) {
 }
 
 void Timeline::Record(size_t i) {
-  if (last_record_.count(op(i).object) != 0) Note("5 recorded again");
   Enqueue(i, false);
-  last_record_[op(i).object] = i;
+  SetRecord(i, nodes_[i].done);
 }
 
 // Rule 5: the most recent record at the call. Without one the call queues nothing.
@@ -57,7 +85,7 @@ void Timeline::Wait(size_t i) {
   }
   Enqueue(i, false);
   nodes_[i].joined_wait = true;
-  nodes_[i].record = nodes_[record->second].done;
+  nodes_[i].record = record->second;
   graph_.Connect(nodes_[i].record, nodes_[i].start);
   Note("5 wait");
 }

@@ -1,0 +1,15 @@
+// Mutation test of the engine: each rule of src/model/rules.h is switched off in turn.
+#pragma once
+
+#include <functional>
+
+#include "tests/random/options.h"
+
+namespace ss::random {
+
+// Runs `check` once with all rules on (it must agree with the reference) and once for each rule without
+// it (a program must differ, or else a file of `options.litmus` fail), each in a process of its own: the
+// engine reads the switch once. 0 = every bug was seen, 1 = not, 77 = this build cannot plant bugs.
+int CheckEveryRule(Options options, const std::function<int(const Options&)>& check);
+
+}  // namespace ss::random
