@@ -272,18 +272,34 @@ TEST(Driver, SameSeedSameSchedule) {
   }
 }
 
-TEST(Driver, EagerRunsInIssueOrderAndLazyNothingUnasked) {
-  Device eager("eager", 0);
-  CUstream a = eager.Stream(), b = eager.Stream();
-  for (uint32_t i = 0; i < 6; ++i) eager.Mark(i % 2 ? a : b, i);
-  EXPECT_EQ((Log{0, 1, 2, 3, 4, 5}), eager.ReadLog());
+TEST(Driver, EagerRunsInIssueOrder) {
+  Device device("eager", 0);
+  CUstream a = device.Stream(), b = device.Stream();
+  for (uint32_t i = 0; i < 6; ++i) device.Mark(i % 2 ? a : b, i);
+  EXPECT_EQ((Log{0, 1, 2, 3, 4, 5}), device.ReadLog());
+}
 
-  Device lazy("lazy", 0);
-  a = lazy.Stream(), b = lazy.Stream();
-  for (uint32_t i = 0; i < 6; ++i) lazy.Mark(i % 2 ? a : b, i);
-  EXPECT_EQ(Log{}, lazy.ReadLog());
+TEST(Driver, LazyRunsNothingUnasked) {
+  Device device("lazy", 0);
+  CUstream a = device.Stream(), b = device.Stream();
+  for (uint32_t i = 0; i < 6; ++i) device.Mark(i % 2 ? a : b, i);
+  EXPECT_EQ(Log{}, device.ReadLog());
   EXPECT_CU(cuStreamSynchronize(a));
-  EXPECT_EQ((Log{1, 3, 5}), lazy.ReadLog());
+  EXPECT_EQ((Log{1, 3, 5}), device.ReadLog());
+}
+
+// Unordered with everything, the first kernel comes last.
+TEST(Driver, LazyRunsTheEarliestLast) {
+  Device device("lazy", 0);
+  CUstream a = device.Stream(), b = device.Stream(), c = device.Stream();
+  device.Mark(a, 1);
+  device.Mark(b, 2);
+  CUevent event = device.Event();
+  device.Record(event, b);
+  device.Wait(c, event);
+  device.Mark(c, 3);
+  EXPECT_CU(cuCtxSynchronize());
+  EXPECT_EQ((Log{2, 3, 1}), device.ReadLog());
 }
 
 TEST(Driver, SeveralHostThreads) {
