@@ -47,8 +47,7 @@ void Checker::AdviseOnAwait(const Op& op, size_t index) {
          op, index);
 }
 
-void Checker::AdviseImplicitSync(Tenant& tenant, const Op& op, size_t index, const char* what) {
-  tenant.incidental = true;
+void Checker::AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t index, const char* what) {
   if (tenant.is_private) return;
   Advise("implicit-sync", BufferName(tenant), {},
          std::string(what) + " only through a synchronisation that CUDA does not promise", op, index);
@@ -57,7 +56,6 @@ void Checker::AdviseImplicitSync(Tenant& tenant, const Op& op, size_t index, con
 // A recorded stream is needed iff without it some use is not covered. In a recorded program a stream
 // whose use of the block was not seen is left alone: its kernels may be unresolved.
 void Checker::AdviseRedundantRecords(Tenant& tenant, const Clock& owner, const Clock& known) {
-  if (tenant.incidental) return;  // a later write hides which use the record may be needed for
   for (size_t i = 0; i < tenant.recorded.size(); ++i) {
     const auto& record = tenant.recorded[i];
     Clock without = known;

@@ -88,6 +88,7 @@ class Checker {
   void JudgeTenant(const Op& op, size_t index, const Step& step, std::vector<Conflict>& conflicts,
                    size_t from, size_t to);
   Clock KnownTo(const Step& step, const Tenant& tenant) const;
+  void KeepEntry(const Conflict& conflict);
   void ReportRace(const Op& op, size_t index, const Step& step, const Conflict& merged, bool absorbed);
 
   // lifetime.cc
@@ -126,7 +127,7 @@ class Checker {
   void AdviseOnAwait(const Op& op, size_t index);
   void Advise(const char* code, const std::string& subject, std::vector<std::string> aliases,
               std::string text, const Op& op, size_t index);
-  void AdviseImplicitSync(Tenant& tenant, const Op& op, size_t index, const char* what);
+  void AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t index, const char* what);
   void AdviseRedundantRecords(Tenant& tenant, const Clock& owner, const Clock& known);
 
   // sites.cc

@@ -215,6 +215,7 @@ void Checker::JudgeFree(Tenant& tenant, const Op& op) {
 
 // Latest use first: what its lane did until now settles the earlier ones.
 void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, const Clock& now, bool at_end) {
+  known.Join(now);
   order_.Expand(&known, tenant.edges, false);
   for (const Use& use : uses) {
     tenant.settled.push_back(use.entry.index);
@@ -222,7 +223,6 @@ void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, co
     if (absorbed && !options_.keep_absorbed) continue;
     if (!absorbed) {
       Clock incidentally = known;
-      incidentally.Join(now);
       order_.Expand(&incidentally, tenant.edges, true);
       if (incidentally.Get(use.entry.lane) >= use.entry.epoch) {
         AdviseImplicitSync(tenant, tenant.free, tenant.free_index, "its uses are over at the free");

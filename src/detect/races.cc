@@ -95,6 +95,7 @@ void Checker::JudgeTenant(const Op& op, size_t index, const Step& step, std::vec
     if (incidentally.Get(merged.first.lane) >= merged.first.epoch) {
       AdviseImplicitSync(tenant, op, index, "the accesses are ordered");
       found_on_.push_back(&tenant);
+      KeepEntry(merged);
       continue;
     }
     ReportRace(op, index, step, merged, false);
@@ -105,8 +106,19 @@ void Checker::JudgeTenant(const Op& op, size_t index, const Step& step, std::vec
     if (step.started_lane != 0) {
       tenant.edges.push_back({source, step.started_lane, step.started_epoch, nullptr});
     }
-    tenant.edges.push_back({std::move(source), step.lane, step.epoch, step.stream});
+    // Within one stream (rule 13) the missing edge is that kernel's own wait, not one of its stream.
+    bool of_stream = order_.lanes()[merged.first.lane].stream != step.stream;
+    tenant.edges.push_back({std::move(source), step.lane, step.epoch, of_stream ? step.stream : nullptr});
   }
+}
+
+// An incidental order does not let the second access stand for the first: both stay to be judged.
+void Checker::KeepEntry(const Conflict& conflict) {
+  shadow_.ForEach(conflict.begin, conflict.end, [&](uint64_t, Cell& cell) {
+    bool there = cell.tenant != conflict.tenant || cell.write.index == conflict.first.index;
+    cell.ForEachSince([&](const Entry& entry) { there |= entry.index == conflict.first.index; });
+    if (!there) cell.AddSince(conflict.first);
+  });
 }
 
 void Checker::ReportRace(const Op& op, size_t index, const Step&, const Conflict& merged, bool absorbed) {

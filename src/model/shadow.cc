@@ -16,7 +16,8 @@ Cell Cell::Copy() const {
 
 void Cell::AddSince(const Entry& entry) {
   auto same = [&](const Entry& other) {
-    return other.lane == entry.lane && (other.mode & kAtomic) == (entry.mode & kAtomic);
+    constexpr uint8_t kKind = kAtomic | kWrite;
+    return other.lane == entry.lane && (other.mode & kKind) == (entry.mode & kKind);
   };
   if (!since || same(since)) {
     since = entry;

@@ -51,7 +51,7 @@ struct Cell {
     if (!more) return;
     for (Entry& entry : *more) f(entry);
   }
-  // Keeps one entry a lane and kind (read / atomic): a later one on the same lane subsumes it.
+  // Keeps one entry a lane and kind (read, atomic, a kept write): a later one on the same lane subsumes it.
   void AddSince(const Entry& entry);
   template <typename F>
   void DropIf(F drop);

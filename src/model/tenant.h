@@ -26,7 +26,6 @@ struct Tenant {
   Op free;
   size_t free_index = 0;
 
-  bool incidental = false;     // some use is ordered only through an incidental synchronisation
   bool watched = false;        // an access must look: not used yet, or freed
   LaneId alloc_lane = 0;       // pool: the allocation itself; caching: the owner's last work at the allocation
   uint64_t alloc_epoch = 0;
