@@ -157,6 +157,7 @@ void Judging::JudgeUseAfterFree(size_t b) {
     const Tenant& used = tenant(piece.tenant);
     if (used.freed > b || used.exit_free || !seen.insert(piece.tenant).second) continue;
     Note("19 use after free");
+    lifetime_uses_[piece.tenant].insert(b);
     if (!late_lanes_[piece.tenant].insert(timeline_.nodes(b).lane).second) {
       AddHazard("lifetime", piece.tenant, b, used.freed, true);
       continue;
