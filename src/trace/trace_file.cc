@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -136,10 +137,11 @@ Result<void> TraceFile::Append(std::string_view bytes) {
 }
 
 Result<std::string> TraceFile::ReadAt(uint64_t offset, size_t bytes) const {
-  std::string out(bytes, '\0');
+  uint64_t left = offset < size_ ? size_ - offset : 0;
+  std::string out(std::min<uint64_t>(bytes, left), '\0');
   size_t got = 0;
-  while (got < bytes) {
-    ssize_t n = pread(fd_, out.data() + got, bytes - got, static_cast<off_t>(offset + got));
+  while (got < out.size()) {
+    ssize_t n = pread(fd_, out.data() + got, out.size() - got, static_cast<off_t>(offset + got));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return SystemFailure(path_, "read the trace", errno);
     if (n == 0) break;

@@ -103,6 +103,7 @@ TEST(Collector, ExecIsAnotherProcessOfTheSamePid) {
     EXPECT_EQ(seen.Count(), image == 0 ? 5u : 7u);
     EXPECT_TRUE(seen.ended);
   }
+  EXPECT_LT(watch.processes()[0]->ended_at, watch.processes()[1]->began_at);
 }
 
 TEST(Collector, AProgramThatClosesAllDescriptorsIsStillHeard) {

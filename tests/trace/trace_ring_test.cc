@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -184,14 +185,14 @@ TEST(Ring, ADrainerThatBeatsAndNeverDrainsDoesNotHoldTheProgram) {
 TEST(Ring, AGoodbyeEndsTheWaiting) {
   ControlPage control{};
   InitControl(&control);
-  control.dead_sleeps = 100000;
+  control.dead_sleeps = control.stuck_sleeps = 100000;
   Pair ring(OnFull::kBlock, &control);
   FillUp(&ring);
   std::thread leaver([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     control.gone = 1;
   });
-  EXPECT_FALSE(ring.Put(Sized(1, 10000)));
+  EXPECT_LT(SecondsOf([&] { EXPECT_FALSE(ring.Put(Sized(1, 10000))); }), 5.0);
   leaver.join();
 }
 
@@ -229,10 +230,22 @@ TEST(Ring, AForkedChildCannotWriteIntoItsParentsRing) {
   EXPECT_EQ(TagOf(records[1]), 3u);
 }
 
+// A ring as its owner would make it, with these seals.
+int HandMadeRing(int seals) {
+  int fd = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  RingHeader header{};
+  header.magic = kRingMagic;
+  header.version = kRingVersion;
+  EXPECT_EQ(ftruncate(fd, kRingHeaderBytes + kSmallest), 0);
+  EXPECT_EQ(pwrite(fd, &header, sizeof header, 0), static_cast<ssize_t>(sizeof header));
+  EXPECT_EQ(fcntl(fd, F_ADD_SEALS, seals), 0);
+  return fd;
+}
+
 TEST(Ring, TheDrainerRefusesMemoryThatCanShrink) {
-  int fd = memfd_create("unsealed", MFD_CLOEXEC);
-  ASSERT_EQ(ftruncate(fd, kRingHeaderBytes + kSmallest), 0);
-  EXPECT_FALSE(RingReader::Map(fd));
+  EXPECT_TRUE(RingReader::Map(HandMadeRing(F_SEAL_SHRINK)));
+  EXPECT_FALSE(RingReader::Map(HandMadeRing(0)));
+  EXPECT_FALSE(RingReader::Map(HandMadeRing(F_SEAL_GROW)));
   EXPECT_FALSE(RingReader::Map(dup(0)));
   EXPECT_EQ(MapControlPage(memfd_create("unsealed", MFD_CLOEXEC)), nullptr);
 }

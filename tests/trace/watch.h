@@ -22,6 +22,7 @@ struct Seen {
   std::map<uint32_t, std::vector<Record>> by_thread;
   std::vector<uint64_t> live_order;  // seq_before, as the live merge gave them out
   bool ended = false;
+  int began_at = 0, ended_at = 0;  // in one count over all processes
   ProcessEnding ending;
   uint64_t late = 0;
 
@@ -34,7 +35,7 @@ struct Seen {
 
 class NotingSink : public ProcessSink {
  public:
-  explicit NotingSink(std::shared_ptr<Seen> seen) : seen_(std::move(seen)) {}
+  NotingSink(std::shared_ptr<Seen> seen, int* events) : seen_(std::move(seen)), events_(events) {}
   void Records(uint32_t thread, ByteSpan records) override {
     for (RawRecord raw; TakeRecord(&records, &raw);) {
       EXPECT_TRUE(Decode(raw, thread, &seen_->by_thread[thread].emplace_back()));
@@ -44,11 +45,13 @@ class NotingSink : public ProcessSink {
   void End(const ProcessEnding& ending) override {
     EXPECT_FALSE(seen_->ended);
     seen_->ended = true;
+    seen_->ended_at = ++*events_;
     seen_->ending = ending;
   }
 
  private:
   std::shared_ptr<Seen> seen_;
+  int* events_;
 };
 
 class Watch {
@@ -58,9 +61,10 @@ class Watch {
     options.make_sinks = [this, patience](const ProcessInfo& info) {
       auto seen = std::make_shared<Seen>();
       seen->info = info;
+      seen->began_at = ++events_;
       seen_.push_back(seen);
       Sinks sinks;
-      sinks.push_back(std::make_unique<NotingSink>(seen));
+      sinks.push_back(std::make_unique<NotingSink>(seen, &events_));
       sinks.push_back(std::make_unique<LiveSink>(
           [seen](const Record& record) { seen->live_order.push_back(record.seq_before); },
           [seen](const ProcessEnding&, uint64_t late, uint64_t) { seen->late = late; }, patience));
@@ -73,10 +77,12 @@ class Watch {
   // Only after Stop(), or when idle: the drain thread writes them.
   std::vector<std::shared_ptr<Seen>>& processes() { return seen_; }
 
-  std::unique_ptr<Collector> collector;
-
  private:
   std::vector<std::shared_ptr<Seen>> seen_;
+  int events_ = 0;
+
+ public:
+  std::unique_ptr<Collector> collector;  // last: its thread uses the others to its end
 };
 
 // Memory that parent and child share.
