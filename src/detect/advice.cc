@@ -1,5 +1,5 @@
-// Advice: what is no hazard, and worth knowing: wait-unrecorded, redundant-wait, record-stream-noop,
-// redundant-record-stream, implicit-sync, alloc-unordered.
+// Advice: what is no hazard, and worth knowing: wait-unrecorded, redundant-wait,
+// record-stream-noop, redundant-record-stream, implicit-sync, alloc-unordered.
 
 #include "src/detect/checker.h"
 #include "src/model/rules.h"
@@ -26,7 +26,8 @@ void Checker::AdviseOnWait(const Op& op, size_t index) {
   if (op.flags & kSynthetic) return;
   std::string event = EventName(op.object);
   if (order_.last_wait_unrecorded() && RuleOn(Rule::kUnrecordedWait)) {
-    Advise("wait-unrecorded", event, {}, "the event was never recorded: this orders nothing", op, index);
+    Advise("wait-unrecorded", event, {}, "the event was never recorded: this orders nothing", op,
+           index);
     return;
   }
   if (op.kind != OpKind::kStreamWaitEvent || !order_.last_wait_redundant()) return;
@@ -43,18 +44,21 @@ void Checker::AdviseOnAwait(const Op& op, size_t index) {
   const auto& names = program_.flag_names;
   std::string flag = op.object < names.size() ? names[op.object] : "";
   Advise("await-never", flag, {StreamName(op.stream, op.host)},
-         "no signal can release this wait: there is none, or each comes after it or is overwritten before it",
+         "no signal can release this wait: there is none, or each comes after it or is overwritten "
+         "before it",
          op, index);
 }
 
-void Checker::AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t index, const char* what) {
+void Checker::AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t index,
+                                 const char* what) {
   if (tenant.is_private) return;
   Advise("implicit-sync", BufferName(tenant), {},
-         std::string(what) + " only through a synchronisation that CUDA does not promise", op, index);
+         std::string(what) + " only through a synchronisation that CUDA does not promise", op,
+         index);
 }
 
-// A recorded stream is needed iff without it some use is not covered. In a recorded program a stream
-// whose use of the block was not seen is left alone: its kernels may be unresolved.
+// A recorded stream is needed iff without it some use is not covered. In a recorded program a
+// stream whose use of the block was not seen is left alone: its kernels may be unresolved.
 void Checker::AdviseRedundantRecords(Tenant& tenant, const Clock& owner, const Clock& known) {
   for (size_t i = 0; i < tenant.recorded.size(); ++i) {
     const auto& record = tenant.recorded[i];
@@ -76,7 +80,8 @@ void Checker::AdviseRedundantRecords(Tenant& tenant, const Clock& owner, const C
     });
     if (needed || (options_.recorded && !seen)) continue;
     Advise("redundant-record-stream", BufferName(tenant), {},
-           StreamName(record.stream, record.host) + "'s uses are over without it", record.op, record.index);
+           StreamName(record.stream, record.host) + "'s uses are over without it", record.op,
+           record.index);
   }
 }
 

@@ -24,7 +24,8 @@ Entry MakeEntry(const Op& op, size_t index, const Step& step, const Access& acce
   bool host_fn = op.kind == OpKind::kHostFn && RuleOn(Rule::kHostFunctionCpu);
   entry.cpu = op.kind == OpKind::kHostAccess || host_fn;
   entry.fill = (op.flags & kFill) != 0;
-  entry.evidence = static_cast<uint8_t>(access.direction) | static_cast<uint8_t>(access.extent) << 4;
+  entry.evidence = static_cast<uint8_t>(access.direction) | static_cast<uint8_t>(access.extent)
+                                                                << 4;
   return entry;
 }
 
@@ -46,12 +47,14 @@ Checker::Checker(const Program& program, const CheckOptions& options)
 
 Checker::~Checker() = default;
 
-// --- one operation --------------------------------------------------------------------------------
+// --- one operation
+// --------------------------------------------------------------------------------
 
 void Checker::CollectUsers(const Op& op, const Access* accesses) {
   users_.clear();
   if (order_.strict() || order_.host_count() < 2) return;
-  if (op.kind == OpKind::kFree || op.kind == OpKind::kFreeAsync || op.kind == OpKind::kRecordStream) {
+  if (op.kind == OpKind::kFree || op.kind == OpKind::kFreeAsync ||
+      op.kind == OpKind::kRecordStream) {
     if (Tenant* tenant = FindTenant(op.object)) users_.push_back(&tenant->users);
     return;
   }
@@ -67,22 +70,43 @@ void Checker::Feed(const Op& op, const Access* accesses) {
   CollectUsers(op, accesses);
   Step step = order_.Apply(op, index, users_, accesses);
   switch (op.kind) {
-    case OpKind::kAlloc: OnAlloc(op, index, accesses[0]); break;
-    case OpKind::kFree: OnFree(op, index); break;
-    case OpKind::kAllocAsync: OnAllocAsync(op, index, step, accesses[0]); break;
-    case OpKind::kFreeAsync: OnFreeAsync(op, index, step); break;
-    case OpKind::kRecordStream: OnRecordStream(op, index); break;
-    case OpKind::kBufferName: OnBufferName(op, accesses[0]); break;
-    case OpKind::kStreamWaitEvent: case OpKind::kEventSync: case OpKind::kEventQuery:
+    case OpKind::kAlloc:
+      OnAlloc(op, index, accesses[0]);
+      break;
+    case OpKind::kFree:
+      OnFree(op, index);
+      break;
+    case OpKind::kAllocAsync:
+      OnAllocAsync(op, index, step, accesses[0]);
+      break;
+    case OpKind::kFreeAsync:
+      OnFreeAsync(op, index, step);
+      break;
+    case OpKind::kRecordStream:
+      OnRecordStream(op, index);
+      break;
+    case OpKind::kBufferName:
+      OnBufferName(op, accesses[0]);
+      break;
+    case OpKind::kStreamWaitEvent:
+    case OpKind::kEventSync:
+    case OpKind::kEventQuery:
       AdviseOnWait(op, index);
       break;
-    case OpKind::kKernel: case OpKind::kCopy: case OpKind::kMemset: case OpKind::kHostFn:
-    case OpKind::kHostAccess: case OpKind::kCollective:
+    case OpKind::kKernel:
+    case OpKind::kCopy:
+    case OpKind::kMemset:
+    case OpKind::kHostFn:
+    case OpKind::kHostAccess:
+    case OpKind::kCollective:
       if (step.epoch != 0 && !Ignored(op)) Touch(op, index, step, accesses);
       order_.Finish(op, step, accesses);
       break;
-    case OpKind::kAwait: AdviseOnAwait(op, index); break;
-    default: break;
+    case OpKind::kAwait:
+      AdviseOnAwait(op, index);
+      break;
+    default:
+      break;
   }
   if (log_.size() >= next_sweep_) Sweep();
 }
@@ -131,14 +155,14 @@ bool Checker::Reversed(const Entry& first, const Entry& second) const {
 
 void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step) {
   if (cell.tenant != nullptr &&
-      (cell.tenant->watched ||
-       (cell.tenant->kind == MemoryKind::kPool &&
-        !step.Knows(cell.tenant->alloc_lane, cell.tenant->alloc_epoch)))) {
+      (cell.tenant->watched || (cell.tenant->kind == MemoryKind::kPool &&
+                                !step.Knows(cell.tenant->alloc_lane, cell.tenant->alloc_epoch)))) {
     watched_.push_back({cell.tenant, entry});
   }
   bool late = cell.tenant != nullptr && cell.tenant->freed;
   auto check = [&](const Entry& first) {
-    if (late && first.index > cell.tenant->free_index) return;  // both late: the free is what is wrong
+    if (late && first.index > cell.tenant->free_index)
+      return;  // both late: the free is what is wrong
     if (Conflicts(first.mode, entry.mode) && !step.Knows(first.lane, first.epoch) &&
         !Reversed(first, entry)) {
       Collect(first, entry, cell, begin);
@@ -154,7 +178,8 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
   }
 }
 
-// --- tenants --------------------------------------------------------------------------------------
+// --- tenants
+// --------------------------------------------------------------------------------------
 
 Tenant* Checker::NewTenant(const Op& op, size_t index, const Access& range) {
   Tenant* tenant = tenants_.emplace_back(std::make_unique<Tenant>()).get();
@@ -188,7 +213,8 @@ void Checker::Sweep() {
     ops.push_back(entry.index);
     lanes[entry.lane] = true;
   };
-  // Freed memory that nobody refers to: watching it for late uses for ever would grow without bound.
+  // Freed memory that nobody refers to: watching it for late uses for ever would grow without
+  // bound.
   auto& cells = shadow_.cells();
   for (auto it = cells.begin(); it != cells.end();) {
     Cell& cell = it++->second;
@@ -234,7 +260,8 @@ CheckResult Checker::Finish() {
   result.advice = std::move(advice_);
   result.muted_private = muted_private_;
   result.untracked_bytes_accesses = untracked_;
-  result.stats = {.operations = log_.size(), .accesses = accesses_,
+  result.stats = {.operations = log_.size(),
+                  .accesses = accesses_,
                   .lanes = order_.lanes().empty() ? 0 : order_.lanes().size() - 1};
   return result;
 }

@@ -1,9 +1,10 @@
 // The detectors: feeds operations through the model and turns what is unordered into findings.
 //
-// One pass, in order, bounded by live state. The hazards live in one file each: races.cc, lifetime.cc,
-// pool.cc (stream-ordered allocation), advice.cc. After a finding the checker goes on as if the missing
-// edge were there for that buffer, so that one cause is one finding: such edges are kept beside the
-// tenant (ConditionalEdge) and are looked at only where the real order says "unordered".
+// One pass, in order, bounded by live state. The hazards live in one file each: races.cc,
+// lifetime.cc, pool.cc (stream-ordered allocation), advice.cc. After a finding the checker goes on
+// as if the missing edge were there for that buffer, so that one cause is one finding: such edges
+// are kept beside the tenant (ConditionalEdge) and are looked at only where the real order says
+// "unordered".
 #pragma once
 
 #include <deque>
@@ -23,9 +24,10 @@
 namespace ss {
 
 struct CheckOptions {
-  bool strict = false;         // rule 3: unknown CPU synchronisation gives no edge
-  bool recorded = false;       // a recorded program: lifetimes without a next allocation are `possible`
-  bool keep_absorbed = false;  // also return what earlier findings settle (litmus expectations may name it)
+  bool strict = false;    // rule 3: unknown CPU synchronisation gives no edge
+  bool recorded = false;  // a recorded program: lifetimes without a next allocation are `possible`
+  bool keep_absorbed =
+      false;  // also return what earlier findings settle (litmus expectations may name it)
   size_t max_instances = 1024;  // positions kept per finding, for verification
 };
 
@@ -89,7 +91,8 @@ class Checker {
                    size_t from, size_t to);
   Clock KnownTo(const Step& step, const Tenant& tenant) const;
   void KeepEntry(const Conflict& conflict);
-  void ReportRace(const Op& op, size_t index, const Step& step, const Conflict& merged, bool absorbed);
+  void ReportRace(const Op& op, size_t index, const Step& step, const Conflict& merged,
+                  bool absorbed);
 
   // lifetime.cc
   void OnAlloc(const Op& op, size_t index, const Access& range);
@@ -101,9 +104,10 @@ class Checker {
   void Decide(Pending& pending, bool at_end, const Clock& now);
   void DecideBefore(const Op& op, const Access& range, const Clock& now);
   // `now`: what had come to be known at the deciding allocation, for incidental synchronisation.
-  void ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, const Clock& now, bool at_end);
-  void ReportLifetime(Tenant& tenant, const Use& use, const Op& other, size_t other_index, bool absorbed,
-                      bool at_end);
+  void ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, const Clock& now,
+                  bool at_end);
+  void ReportLifetime(Tenant& tenant, const Use& use, const Op& other, size_t other_index,
+                      bool absorbed, bool at_end);
   void CheckWatched(const Op& op, size_t index, const Step& step);
   void LateUse(Tenant& tenant, size_t index, const Step& step, const Entry& entry);
   void Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const Clock& now);
@@ -120,7 +124,8 @@ class Checker {
   // pool.cc
   void OnAllocAsync(const Op& op, size_t index, const Step& step, const Access& range);
   void OnFreeAsync(const Op& op, size_t index, const Step& step);
-  void CheckAllocOrder(Tenant& tenant, const Op& op, size_t index, const Step& step, const Entry& entry);
+  void CheckAllocOrder(Tenant& tenant, const Op& op, size_t index, const Step& step,
+                       const Entry& entry);
 
   // advice.cc
   void AdviseOnWait(const Op& op, size_t index);
@@ -151,14 +156,14 @@ class Checker {
   std::map<OwnerKey, std::vector<Pending>> pending_;
   size_t next_sweep_ = 0;
 
-  std::vector<UserSet*> users_;       // scratch of one operation
-  std::vector<Conflict> conflicts_;   // scratch of one operation
+  std::vector<UserSet*> users_;      // scratch of one operation
+  std::vector<Conflict> conflicts_;  // scratch of one operation
   struct Watch {
     Tenant* tenant;
     Entry entry;
   };
-  std::vector<Watch> watched_;        // scratch: tenants whose first or late use this may be
-  std::vector<Tenant*> found_on_;     // scratch: tenants with a finding from this operation
+  std::vector<Watch> watched_;     // scratch: tenants whose first or late use this may be
+  std::vector<Tenant*> found_on_;  // scratch: tenants with a finding from this operation
 
   std::deque<Finding> findings_;
   std::vector<std::string> keys_;

@@ -23,7 +23,7 @@ bool PointToPoint(const Op& op) {
 class Collectives {
  public:
   Collectives(const CrossClocks& alone, const Program& names, const std::vector<Op>& ops,
-          const std::vector<Access>& accesses)
+              const std::vector<Access>& accesses)
       : alone_(alone), names_(names), accesses_(accesses) {
     for (const Op& op : ops) {
       if (op.kind == OpKind::kStreamCreate) streams_[op.stream] = op.name;
@@ -62,13 +62,14 @@ class Collectives {
     (sends ? channels_[channel].sends : channels_[channel].receives).push_back(&point);
   }
 
-  // What must agree: kind, root, and how many bytes each rank contributes (a broadcast's root sends what
-  // the others receive).
+  // What must agree: kind, root, and how many bytes each rank contributes (a broadcast's root sends
+  // what the others receive).
   auto Shape(Point point) const {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < point->op.access_count; ++i) {
       const Access& access = accesses_[point->op.access_begin + i];
-      bool counts = (access.mode & kRead) || static_cast<CollectiveKind>(point->op.aux) == CollectiveKind::kBroadcast;
+      bool counts = (access.mode & kRead) ||
+                    static_cast<CollectiveKind>(point->op.aux) == CollectiveKind::kBroadcast;
       if (counts) bytes = std::max(bytes, access.end - access.begin);
     }
     return std::tuple{point->op.aux, point->op.value, bytes};
@@ -90,7 +91,8 @@ class Collectives {
     }
   }
 
-  bool Compare(uint32_t comm, uint32_t rank_a, const Sequence& a, uint32_t rank_b, const Sequence& b) {
+  bool Compare(uint32_t comm, uint32_t rank_a, const Sequence& a, uint32_t rank_b,
+               const Sequence& b) {
     size_t i = 0;
     while (i < a.size() && i < b.size() && Shape(a[i]) == Shape(b[i])) ++i;
     if (i == a.size() && i == b.size()) return false;
@@ -100,12 +102,13 @@ class Collectives {
       return true;
     }
     auto later = [&](const Sequence& in, Point wanted) {
-      return std::any_of(in.begin() + i, in.end(), [&](Point p) { return Shape(p) == Shape(wanted); });
+      return std::any_of(in.begin() + i, in.end(),
+                         [&](Point p) { return Shape(p) == Shape(wanted); });
     };
     bool permuted = later(a, b[i]) && later(b, a[i]);
     Report(permuted ? "collective-order" : "collective-mismatch", comm, a[i], b[i],
-           fmt::format("the {}. operation is {} on rank {} and {} on rank {}", i + 1, Describe(a[i]), rank_a,
-                       Describe(b[i]), rank_b));
+           fmt::format("the {}. operation is {} on rank {} and {} on rank {}", i + 1,
+                       Describe(a[i]), rank_a, Describe(b[i]), rank_b));
     return true;
   }
 
@@ -116,8 +119,9 @@ class Collectives {
       if (i >= ends.receives.size()) return Missing(comm, ends.sends[i], to);
       uint64_t sent = Bytes(ends.sends[i]), received = Bytes(ends.receives[i]);
       if (sent == received) continue;
-      return Report("collective-mismatch", comm, ends.sends[i], ends.receives[i],
-                    fmt::format("rank {} sends {} bytes, rank {} receives {}", from, sent, to, received));
+      return Report(
+          "collective-mismatch", comm, ends.sends[i], ends.receives[i],
+          fmt::format("rank {} sends {} bytes, rank {} receives {}", from, sent, to, received));
     }
   }
 
@@ -127,8 +131,8 @@ class Collectives {
     return access.end - access.begin;
   }
 
-  // Operations of different communicators that wait for each other in a circle: on each rank one comes
-  // before the other, and the ranks disagree.
+  // Operations of different communicators that wait for each other in a circle: on each rank one
+  // comes before the other, and the ranks disagree.
   void FindCircles() {
     struct Node {
       std::vector<Point> points;
@@ -148,12 +152,12 @@ class Collectives {
       }
     }
     for (auto& [rank, list] : by_rank) {
-      std::sort(list.begin(), list.end(), [](auto& a, auto& b) { return a.first->index < b.first->index; });
+      std::sort(list.begin(), list.end(),
+                [](auto& a, auto& b) { return a.first->index < b.first->index; });
       LinkInOrder(list, [&](size_t from, size_t to) { nodes[from].after.insert(to); });
     }
-    std::vector<size_t> component = Components(nodes.size(), [&](size_t i) -> const std::set<size_t>& {
-      return nodes[i].after;
-    });
+    std::vector<size_t> component = Components(
+        nodes.size(), [&](size_t i) -> const std::set<size_t>& { return nodes[i].after; });
     std::map<size_t, std::set<uint32_t>> comms;
     for (auto& [key, id] : ids) comms[component[id]].insert(key.first);
     for (auto& [key, id] : ids) {
@@ -229,8 +233,8 @@ class Collectives {
     finding.second.lane = fmt::format("rank{}", rank);
     finding.second.rank = rank;
     finding.second.name = "nothing";
-    finding.root_cause = fmt::format("rank {} issues {} and rank {} has no counterpart", extra->rank,
-                                     Describe(extra), rank);
+    finding.root_cause = fmt::format("rank {} issues {} and rank {} has no counterpart",
+                                     extra->rank, Describe(extra), rank);
     Add(std::move(finding));
   }
 
@@ -255,7 +259,8 @@ class Collectives {
     finding.edge_to = finding.second.lane;
     finding.evidence.push_back(finding.root_cause);
     uint64_t hash = 0xcbf29ce484222325ull;
-    for (char c : finding.code + finding.buffer.name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+    for (char c : finding.code + finding.buffer.name)
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
     finding.id = fmt::format("{:016x}", hash);
     findings_.push_back(std::move(finding));
   }
@@ -300,7 +305,8 @@ class Collectives {
 }  // namespace
 
 std::vector<Finding> CheckCollectives(const CrossClocks& alone, const Program& names,
-                                      const std::vector<Op>& ops, const std::vector<Access>& accesses) {
+                                      const std::vector<Op>& ops,
+                                      const std::vector<Access>& accesses) {
   return Collectives(alone, names, ops, accesses).Run();
 }
 

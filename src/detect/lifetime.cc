@@ -1,6 +1,6 @@
-// Hazard lifetime: storage goes back to its allocator while a use of it is not ordered before what may
-// happen next to it (rules 16, 18, 19). Judged at the free, without waiting for the reuse; decided at the
-// next allocation that could get the storage.
+// Hazard lifetime: storage goes back to its allocator while a use of it is not ordered before what
+// may happen next to it (rules 16, 18, 19). Judged at the free, without waiting for the reuse;
+// decided at the next allocation that could get the storage.
 
 #include <algorithm>
 
@@ -14,7 +14,8 @@ constexpr size_t kMaxAliases = 8;  // older tenants of a block that an expectati
 
 }  // namespace
 
-// --- allocation -----------------------------------------------------------------------------------
+// --- allocation
+// -----------------------------------------------------------------------------------
 
 void Checker::OnAlloc(const Op& op, size_t index, const Access& range) {
   bool caching = range.memory == MemoryKind::kCaching;
@@ -39,8 +40,8 @@ void Checker::OnAlloc(const Op& op, size_t index, const Access& range) {
   }
 }
 
-// What the older tenants' findings settled stays settled; uses that a lifetime finding spoke of do not
-// race with the new tenant (they are that finding); one that is still open now has struck.
+// What the older tenants' findings settled stays settled; uses that a lifetime finding spoke of do
+// not race with the new tenant (they are that finding); one that is still open now has struck.
 void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const Clock& now) {
   std::vector<Struck> struck;
   for (Tenant* old : older) {
@@ -50,13 +51,15 @@ void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const C
     tenant.aliases.push_back(BufferName(*old));
     if (tenant.aliases.size() > kMaxAliases) tenant.aliases.erase(tenant.aliases.begin());
     for (const auto& use : old->open_uses) {
-      if (now.Get(use.lane) < use.epoch) struck.push_back({use.finding, use.index, use.other_index});
+      if (now.Get(use.lane) < use.epoch)
+        struck.push_back({use.finding, use.index, use.other_index});
     }
     if (tenant.kind == MemoryKind::kPool) continue;  // the pool starts with a clean slate (rule 17)
     if (old->settled.empty()) continue;
     shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
       cell.DropIf([&](const Entry& entry) {
-        return std::find(old->settled.begin(), old->settled.end(), entry.index) != old->settled.end();
+        return std::find(old->settled.begin(), old->settled.end(), entry.index) !=
+               old->settled.end();
       });
     });
   }
@@ -93,7 +96,8 @@ void Checker::Retell(Site* site, size_t index) const {
   site->op = log_.Get(index).id;
 }
 
-// The allocation could have been served with a freed block that fits, and was with one that it overlaps.
+// The allocation could have been served with a freed block that fits, and was with one that it
+// overlaps.
 void Checker::DecideBefore(const Op& op, const Access& range, const Clock& now) {
   uint64_t size = range.end - range.begin;
   for (auto& [key, list] : pending_) {
@@ -101,7 +105,8 @@ void Checker::DecideBefore(const Op& op, const Access& range, const Clock& now) 
     for (Pending& pending : list) {
       const Tenant& freed = *pending.tenant;
       bool serves = same && size <= freed.end - freed.begin;
-      if (serves || (freed.begin < range.end && range.begin < freed.end)) Decide(pending, false, now);
+      if (serves || (freed.begin < range.end && range.begin < freed.end))
+        Decide(pending, false, now);
     }
     std::erase_if(list, [](const Pending& pending) { return pending.tenant == nullptr; });
   }
@@ -130,7 +135,8 @@ void Checker::OnBufferName(const Op& op, const Access& range) {
   if (whole) tenant->name = op.name;  // a name for a part stays a name for a part
 }
 
-// --- free -----------------------------------------------------------------------------------------
+// --- free
+// -----------------------------------------------------------------------------------------
 
 void Checker::OnFree(const Op& op, size_t index) {
   Tenant* tenant = FindTenant(op.object);
@@ -146,13 +152,14 @@ void Checker::OnFree(const Op& op, size_t index) {
   if (judged && !incidental) JudgeFree(*tenant, op);
   live_.erase(op.object);
   if (caching) return;
-  shadow_.Erase(tenant->begin, tenant->end);  // nested blocks go with the memory that they were cut from
+  shadow_.Erase(tenant->begin,
+                tenant->end);  // nested blocks go with the memory that they were cut from
   std::vector<Tenant*> older;
   shadow_.Define(tenant->begin, tenant->end, tenant, &older);  // a use after this is a finding
 }
 
-// cudaFree waits for the memory's device, and that is not to be relied on: advice instead of a hazard (rule
-// 16). It waits for no other device.
+// cudaFree waits for the memory's device, and that is not to be relied on: advice instead of a
+// hazard (rule 16). It waits for no other device.
 void Checker::FreeIncidentally(Tenant& tenant, const Op& op) {
   Clock known = order_.KnownAtFree(op.host);
   std::vector<Use> uses = UncoveredUses(tenant, known, known);
@@ -161,14 +168,16 @@ void Checker::FreeIncidentally(Tenant& tenant, const Op& op) {
   ReportUses(tenant, uses, std::move(known), order_.host(op.host).clock, false);
 }
 
-std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& gone, const Clock& covered) {
+std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& gone,
+                                                 const Clock& covered) {
   std::vector<Use> uses;
   shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t begin, Cell& cell) {
     if (cell.tenant != &tenant) return;
     cell.DropIf([&](const Entry& entry) { return gone.Get(entry.lane) >= entry.epoch; });
     auto check = [&](const Entry& entry) {
       bool ours = entry.index > tenant.alloc_index;  // not an older tenant's
-      if (ours && covered.Get(entry.lane) < entry.epoch) uses.push_back({entry, begin, cell.end, {}});
+      if (ours && covered.Get(entry.lane) < entry.epoch)
+        uses.push_back({entry, begin, cell.end, {}});
     };
     if (cell.write) check(cell.write);
     cell.ForEachSince(check);
@@ -195,7 +204,8 @@ void Checker::JudgeFree(Tenant& tenant, const Op& op) {
   bool caching = tenant.kind == MemoryKind::kCaching;
   if (!caching && !RuleOn(Rule::kFreeHostJudged)) return;
   Clock owner;
-  if (caching && RuleOn(Rule::kOwnerFrontier)) owner = order_.NextStart(tenant.owner, tenant.alloc.host);
+  if (caching && RuleOn(Rule::kOwnerFrontier))
+    owner = order_.NextStart(tenant.owner, tenant.alloc.host);
   Clock gone = order_.KnownAtFree(op.host);  // complete before anything can be handed out
   AdviseRedundantRecords(tenant, owner, gone);
   if (RuleOn(Rule::kRecordStreamCovers)) {
@@ -214,7 +224,8 @@ void Checker::JudgeFree(Tenant& tenant, const Op& op) {
 }
 
 // Latest use first: what its lane did until now settles the earlier ones.
-void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, const Clock& now, bool at_end) {
+void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, const Clock& now,
+                         bool at_end) {
   known.Join(now);
   order_.Expand(&known, tenant.edges, false);
   for (const Use& use : uses) {
@@ -259,7 +270,8 @@ void Checker::ReportLifetime(Tenant& tenant, const Use& use, const Op& other, si
   tenant.open_uses.push_back({use.entry.lane, use.entry.epoch, use.entry.index, other_index, at});
 }
 
-// --- first and late uses --------------------------------------------------------------------------
+// --- first and late uses
+// --------------------------------------------------------------------------
 
 void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
   std::vector<Watch> watched;
@@ -296,13 +308,15 @@ void Checker::LateUse(Tenant& tenant, size_t index, const Step& step, const Entr
   if (std::find(lanes.begin(), lanes.end(), step.lane) != lanes.end()) return;
   lanes.push_back(step.lane);
   tenant.settled.push_back(index);
-  ReportLifetime(tenant, {entry, entry.begin, entry.end, {}}, tenant.free, tenant.free_index, false, false);
+  ReportLifetime(tenant, {entry, entry.begin, entry.end, {}}, tenant.free, tenant.free_index, false,
+                 false);
 }
 
 // The allocation gave the storage away; what did the damage is the new tenant's first use.
 void Checker::NameStruck(Tenant& tenant, const Op& op, size_t index) {
   for (size_t finding : tenant.struck) {
-    if (findings_[finding].reuse.index == tenant.alloc_index) findings_[finding].reuse = MakeSite(op, index);
+    if (findings_[finding].reuse.index == tenant.alloc_index)
+      findings_[finding].reuse = MakeSite(op, index);
   }
   tenant.struck.clear();
 }
@@ -315,7 +329,8 @@ void Checker::OnRecordStream(const Op& op, size_t index) {
   bool noop = owner != nullptr && owner == user;
   if (noop && RuleOn(Rule::kOwnerRecordNoop)) {
     Advise("record-stream-noop", BufferName(*tenant), {},
-           StreamName(op.stream, op.host) + " owns the block: recording it protects nothing", op, index);
+           StreamName(op.stream, op.host) + " owns the block: recording it protects nothing", op,
+           index);
     return;
   }
   tenant->recorded.push_back({op.stream, op.host, index, op});

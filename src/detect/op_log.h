@@ -1,5 +1,5 @@
-// The operations that something may still refer to, by position in the sequence. Old operations go in
-// chunks; the few that are still referred to move to a side table, so memory follows live state.
+// The operations that something may still refer to, by position in the sequence. Old operations go
+// in chunks; the few that are still referred to move to a side table, so memory follows live state.
 #pragma once
 
 #include <cstddef>

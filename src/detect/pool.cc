@@ -1,5 +1,5 @@
-// Stream-ordered allocation (rule 17): a use is ordered after cudaMallocAsync and before cudaFreeAsync. The
-// pool's own reuse creates no edge that a program may rely on.
+// Stream-ordered allocation (rule 17): a use is ordered after cudaMallocAsync and before
+// cudaFreeAsync. The pool's own reuse creates no edge that a program may rely on.
 
 #include "src/detect/checker.h"
 #include "src/model/rules.h"
@@ -10,7 +10,8 @@ void Checker::OnAllocAsync(const Op& op, size_t index, const Step& step, const A
   if (!RuleOn(Rule::kPoolReuseNoEdge)) {
     // Broken on purpose in the test build: the new tenant's stream learns what the old one's did.
     Cell* cell = shadow_.Find(range.begin);
-    if (cell != nullptr && cell->tenant != nullptr && cell->tenant->freed && step.stream != nullptr) {
+    if (cell != nullptr && cell->tenant != nullptr && cell->tenant->freed &&
+        step.stream != nullptr) {
       order_.AddFrontier(cell->tenant->owner, op.host, step.stream->base.get());
     }
   }
@@ -39,7 +40,8 @@ void Checker::CheckAllocOrder(Tenant& tenant, const Op& op, size_t index, const 
       return;
     }
   }
-  ReportLifetime(tenant, {entry, entry.begin, entry.end, {}}, tenant.alloc, tenant.alloc_index, settled, false);
+  ReportLifetime(tenant, {entry, entry.begin, entry.end, {}}, tenant.alloc, tenant.alloc_index,
+                 settled, false);
   if (settled) return;
   tenant.edges.push_back({order_.Frontier(tenant.alloc_lane), step.lane, step.epoch, step.stream});
 }

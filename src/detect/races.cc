@@ -1,5 +1,5 @@
-// Hazards race-raw, race-war, race-waw, host-race, fill-race: two accesses of overlapping bytes, at least
-// one a write, with no happens-before path.
+// Hazards race-raw, race-war, race-waw, host-race, fill-race: two accesses of overlapping bytes, at
+// least one a write, with no happens-before path.
 
 #include <algorithm>
 
@@ -8,8 +8,8 @@
 namespace ss {
 namespace {
 
-// One code a pair of operations. Rule: fill before host before data races; raw if the first's write meets
-// a read, else waw, else war; an atomic is a write.
+// One code a pair of operations. Rule: fill before host before data races; raw if the first's write
+// meets a read, else waw, else war; an atomic is a write.
 const char* CodeOf(const Entry& first, const Entry& second) {
   if (first.fill || second.fill) return "fill-race";
   if (first.cpu || second.cpu) return "host-race";
@@ -19,7 +19,8 @@ const char* CodeOf(const Entry& first, const Entry& second) {
   return first_writes && second_writes ? "race-waw" : "race-war";
 }
 
-// Per buffer; the oldest go first. A buffer with more findings than this reports some of them again.
+// Per buffer; the oldest go first. A buffer with more findings than this reports some of them
+// again.
 constexpr size_t kMaxEdges = 64;
 
 uint8_t Weakest(uint8_t a, uint8_t b) {
@@ -30,14 +31,16 @@ uint8_t Weakest(uint8_t a, uint8_t b) {
 
 Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, const Op& b) {
   auto direction = [](const Entry& entry) { return static_cast<Evidence>(entry.evidence & 0xf); };
-  auto assumed = [](const Entry& entry) { return entry.evidence >> 4 == static_cast<int>(Evidence::kAssumed); };
+  auto assumed = [](const Entry& entry) {
+    return entry.evidence >> 4 == static_cast<int>(Evidence::kAssumed);
+  };
   if ((a.flags | b.flags) & (kAmbiguousOrder | kPolling)) return Confidence::kPossible;
   Evidence weakest = std::max(direction(first), direction(second));
   if (weakest >= Evidence::kAssumed) return Confidence::kPossible;
   Confidence confidence = weakest == Evidence::kSchema ? Confidence::kLikely : Confidence::kCertain;
   if (!assumed(first) && !assumed(second)) return confidence;
-  // "From here to the end of the block" is certain to overlap only where both begin at the same byte or
-  // the other one's extent is known and holds the byte that this one begins with.
+  // "From here to the end of the block" is certain to overlap only where both begin at the same
+  // byte or the other one's extent is known and holds the byte that this one begins with.
   bool same_begin = first.begin == second.begin;
   bool known_holds = (!assumed(first) && first.begin <= second.begin && second.begin < first.end) ||
                      (!assumed(second) && second.begin <= first.begin && first.begin < second.end);
@@ -71,8 +74,8 @@ Clock Checker::KnownTo(const Step& step, const Tenant& tenant) const {
   return known;
 }
 
-void Checker::JudgeTenant(const Op& op, size_t index, const Step& step, std::vector<Conflict>& conflicts,
-                          size_t from, size_t to) {
+void Checker::JudgeTenant(const Op& op, size_t index, const Step& step,
+                          std::vector<Conflict>& conflicts, size_t from, size_t to) {
   Tenant& tenant = *conflicts[from].tenant;
   Clock known = KnownTo(step, tenant);
   for (size_t i = from, next; i < to; i = next) {
@@ -106,9 +109,11 @@ void Checker::JudgeTenant(const Op& op, size_t index, const Step& step, std::vec
     if (step.started_lane != 0) {
       tenant.edges.push_back({source, step.started_lane, step.started_epoch, nullptr});
     }
-    // Within one stream (rule 13) the missing edge is that kernel's own wait, not one of its stream.
+    // Within one stream (rule 13) the missing edge is that kernel's own wait, not one of its
+    // stream.
     bool of_stream = order_.lanes()[merged.first.lane].stream != step.stream;
-    tenant.edges.push_back({std::move(source), step.lane, step.epoch, of_stream ? step.stream : nullptr});
+    tenant.edges.push_back(
+        {std::move(source), step.lane, step.epoch, of_stream ? step.stream : nullptr});
   }
 }
 
@@ -121,7 +126,8 @@ void Checker::KeepEntry(const Conflict& conflict) {
   });
 }
 
-void Checker::ReportRace(const Op& op, size_t index, const Step&, const Conflict& merged, bool absorbed) {
+void Checker::ReportRace(const Op& op, size_t index, const Step&, const Conflict& merged,
+                         bool absorbed) {
   Tenant& tenant = *merged.tenant;
   if (!absorbed) found_on_.push_back(&tenant);
   if (tenant.is_private) {

@@ -43,7 +43,8 @@ std::string Checker::BufferName(const Tenant& tenant) const {
 std::string Checker::LaneName(const Op& op) const {
   bool on_stream = op.stream != 0 && op.kind != OpKind::kAlloc && op.kind != OpKind::kFree &&
                    op.kind != OpKind::kRecordStream && op.kind != OpKind::kHostAccess;
-  return on_stream ? StreamName(op.stream, op.host) : program_.strings.Get(order_.host(op.host).name);
+  return on_stream ? StreamName(op.stream, op.host)
+                   : program_.strings.Get(order_.host(op.host).name);
 }
 
 Site Checker::MakeSite(const Op& op, size_t index) const {
@@ -51,8 +52,9 @@ Site Checker::MakeSite(const Op& op, size_t index) const {
   site.op = op.id;
   site.index = index;
   site.kind = op.kind;
-  site.name = op.kind == OpKind::kAlloc || op.kind == OpKind::kFree || op.kind == OpKind::kAllocAsync ||
-                      op.kind == OpKind::kFreeAsync || op.name == 0
+  site.name = op.kind == OpKind::kAlloc || op.kind == OpKind::kFree ||
+                      op.kind == OpKind::kAllocAsync || op.kind == OpKind::kFreeAsync ||
+                      op.name == 0
                   ? Name(op.kind)
                   : program_.strings.Get(op.name);
   site.label = program_.strings.Get(op.label);
@@ -115,7 +117,8 @@ uint64_t Checker::SiteHash(const Op& op) const {
   return Mix(hash, op.stack != 0 ? op.stack : Hash(LaneName(op)));
 }
 
-size_t Checker::AddFinding(Finding finding, const Op& first, const Op& second, const Tenant& tenant) {
+size_t Checker::AddFinding(Finding finding, const Op& first, const Op& second,
+                           const Tenant& tenant) {
   uint64_t sites = Mix(SiteHash(first), SiteHash(second));
   uint64_t where = Mix(sites, tenant.alloc.line ? tenant.alloc.line : tenant.alloc.stack);
   std::string name = program_.strings.Get(tenant.name);
@@ -130,7 +133,8 @@ size_t Checker::AddFinding(Finding finding, const Op& first, const Op& second, c
   Finding& known = findings_[found->second];
   ++known.count;
   known.confidence = std::max(known.confidence, finding.confidence);
-  if (known.instances.size() < options_.max_instances) known.instances.push_back(finding.instances[0]);
+  if (known.instances.size() < options_.max_instances)
+    known.instances.push_back(finding.instances[0]);
   return found->second;
 }
 

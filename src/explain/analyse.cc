@@ -25,8 +25,12 @@ EventId FirstFreeEvent(const Tape& tape) {
 
 class Verifier {
  public:
-  Verifier(const Tape& tape, const CheckOptions& check, const CheckResult& baseline, uint64_t budget)
-      : tape_(tape), check_(check), before_(ReportedKeys(baseline)), budget_(budget),
+  Verifier(const Tape& tape, const CheckOptions& check, const CheckResult& baseline,
+           uint64_t budget)
+      : tape_(tape),
+        check_(check),
+        before_(ReportedKeys(baseline)),
+        budget_(budget),
         event_(FirstFreeEvent(tape)) {}
 
   void AddFixes(Finding* finding, const std::string& key) {
@@ -79,7 +83,8 @@ void SortFindings(CheckResult* result) {
     const Finding& f = result->findings[i];
     return std::max(f.first.op, f.second.op);
   };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return last(a) < last(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return last(a) < last(b); });
   std::vector<Finding> findings;
   std::vector<std::string> keys;
   for (size_t i : order) {
@@ -103,13 +108,14 @@ Report Explain(const Tape& tape, const CheckOptions& check, const AnalyseOptions
     if (options.verify && !finding.handover_only) verifier.AddFixes(&finding, result.keys[i]);
   }
   if (verifier.skipped() != 0) {
-    report.coverage.notes.push_back(
-        fmt::format("{} candidate fixes were not verified, and so not printed: the program is too long",
-                    verifier.skipped()));
+    report.coverage.notes.push_back(fmt::format(
+        "{} candidate fixes were not verified, and so not printed: the program is too long",
+        verifier.skipped()));
   }
   if (result.unsettled) {
     report.coverage.complete = false;
-    report.coverage.notes.push_back("the order through signals and collectives was not followed to its end");
+    report.coverage.notes.push_back(
+        "the order through signals and collectives was not followed to its end");
   }
   report.findings = std::move(result.findings);
   report.advice = std::move(result.advice);
@@ -140,14 +146,19 @@ Report AnalyseProgram(const Program& program, const AnalyseOptions& options) {
 
 struct Analysis::State {
   State(const Program& names, const AnalyseOptions& options, size_t max_kept)
-      : names(names), graphs(names.strings, names.graph_names), options(options), check(CheckOptionsFor(names, options)), max_kept(max_kept),
+      : names(names),
+        graphs(names.strings, names.graph_names),
+        options(options),
+        check(CheckOptionsFor(names, options)),
+        max_kept(max_kept),
         checker(std::make_unique<Checker>(names, check)) {}
 
   // What graphs have become by the time it is checked.
   void Take(const Op& op, const Access* taken) {
     checker->Feed(op, taken);
     if (fed++ >= max_kept) return;
-    crosses |= op.kind == OpKind::kSignal || op.kind == OpKind::kAwait || op.kind == OpKind::kCollective;
+    crosses |=
+        op.kind == OpKind::kSignal || op.kind == OpKind::kAwait || op.kind == OpKind::kCollective;
     ops.push_back(op);
     ops.back().access_begin = static_cast<uint32_t>(accesses.size());
     accesses.insert(accesses.end(), taken, taken + op.access_count);
@@ -191,9 +202,10 @@ Report Analysis::Finish() {
     report.advice = std::move(result.advice);
     report.coverage.muted_private = result.muted_private;
     report.stats = result.stats;
-    report.coverage.notes.push_back(
-        fmt::format("the program has {} operations, more than the {} that are kept for explanations: causes "
-                    "and fixes are missing", s.fed, s.max_kept));
+    report.coverage.notes.push_back(fmt::format(
+        "the program has {} operations, more than the {} that are kept for explanations: causes "
+        "and fixes are missing",
+        s.fed, s.max_kept));
   }
   report.program = s.names.source;
   report.title = s.names.title;

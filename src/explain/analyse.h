@@ -11,8 +11,8 @@
 
 namespace ss {
 
-// Rows of docs/semantics.md beyond the basic ones (1-6, 9, 10, 12, 16-20, 22) that the engine models in
-// litmus files.
+// Rows of docs/semantics.md beyond the basic ones (1-6, 9, 10, 12, 16-20, 22) that the engine
+// models in litmus files.
 inline const std::set<int>& ModelledLaterRules() {
   static const std::set<int> kRules = {7, 8, 11, 13, 14, 23, 24};
   return kRules;
@@ -23,21 +23,21 @@ struct AnalyseOptions {
   bool strict = false;
   // Verify fixes. Off: candidates are not printed as fixes at all (an unverified fix is none).
   bool verify = true;
-  // In default mode, also check strictly: what is ordered only by a hand-over between host threads is then
-  // reported as `possible` (handover_only).
+  // In default mode, also check strictly: what is ordered only by a hand-over between host threads
+  // is then reported as `possible` (handover_only).
   bool handovers = false;
   // Also return absorbed findings (litmus expectations may name them).
   bool keep_absorbed = false;
-  // A verification replays the program: no more operations than this are replayed for one report. What
-  // remains unverified is counted in the coverage notes.
+  // A verification replays the program: no more operations than this are replayed for one report.
+  // What remains unverified is counted in the coverage notes.
   uint64_t max_replayed = 400'000'000;
 };
 
 Report AnalyseProgram(const Program& program, const AnalyseOptions& options);
 
-// The same for operations that come one by one. `names` supplies strings and may grow meanwhile. The
-// operations are kept (up to `max_kept`) for explanations and verification; beyond that, findings are still
-// found, and the notes say that they are not explained.
+// The same for operations that come one by one. `names` supplies strings and may grow meanwhile.
+// The operations are kept (up to `max_kept`) for explanations and verification; beyond that,
+// findings are still found, and the notes say that they are not explained.
 class Analysis {
  public:
   Analysis(const Program& names, const AnalyseOptions& options, size_t max_kept = 20'000'000);

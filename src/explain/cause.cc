@@ -10,8 +10,8 @@
 namespace ss {
 namespace {
 
-constexpr size_t kTimeline = 14;         // operations a picture can carry
-constexpr size_t kLookBack = 200'000;    // operations searched for the last wait before a finding
+constexpr size_t kTimeline = 14;       // operations a picture can carry
+constexpr size_t kLookBack = 200'000;  // operations searched for the last wait before a finding
 
 // What a wait of the consumer covers: the newest record of its event at the wait.
 struct Covered {
@@ -73,7 +73,8 @@ class Explainer {
     if (id == finding_.second.stream) return finding_.second.lane;
     if (id == finding_.buffer.owner_stream) return finding_.buffer.owner;
     for (const Op& op : *tape_.ops) {
-      if (op.kind == OpKind::kStreamCreate && op.stream == id) return tape_.names->strings.Get(op.name);
+      if (op.kind == OpKind::kStreamCreate && op.stream == id)
+        return tape_.names->strings.Get(op.name);
     }
     return fmt::format("stream#{}", id);
   }
@@ -92,12 +93,14 @@ class Explainer {
                         At(wait.wait).id));
       } else if (At(wait.record).stream == producer.stream && wait.record < first) {
         allocated_between = (At(first).flags & kFill) != 0;
-        Say(fmt::format("{} last waited for {} at op {} (recorded at op {}), before op {} was queued",
-                        consumer.name, producer.name, At(wait.wait).id, At(wait.record).id, At(first).id));
+        Say(fmt::format(
+            "{} last waited for {} at op {} (recorded at op {}), before op {} was queued",
+            consumer.name, producer.name, At(wait.wait).id, At(wait.record).id, At(first).id));
         break;
       } else if (At(wait.record).stream != producer.stream && wait.wait > first) {
-        Say(fmt::format("{} waits at op {} for {}, but op {} ran on {}", consumer.name, At(wait.wait).id,
-                        StreamName(At(wait.record).stream), At(first).id, producer.name));
+        Say(fmt::format("{} waits at op {} for {}, but op {} ran on {}", consumer.name,
+                        At(wait.wait).id, StreamName(At(wait.record).stream), At(first).id,
+                        producer.name));
       }
     }
     if (allocated_between) Say("the allocation and its fill lie between the wait and the use");
@@ -127,10 +130,13 @@ class Explainer {
       noop |= At(i).stream == finding_.buffer.owner_stream;
     }
     if (free.kind == OpKind::kFreeAsync) {
-      Say(fmt::format("{} frees it at op {} without waiting for {}", finding_.second.lane, free.id, user));
+      Say(fmt::format("{} frees it at op {} without waiting for {}", finding_.second.lane, free.id,
+                      user));
     } else if (noop) {
-      Say(fmt::format("{} has record_stream({}), its owner, which protects nothing; it has no "
-                      "record_stream({})", finding_.buffer.name, owner, user));
+      Say(
+          fmt::format("{} has record_stream({}), its owner, which protects nothing; it has no "
+                      "record_stream({})",
+                      finding_.buffer.name, owner, user));
     } else if (!owner.empty()) {
       Say(fmt::format("{} has no record_stream({})", finding_.buffer.name, user));
     } else {
@@ -149,7 +155,8 @@ class Explainer {
 
   // The finding's operations and the ordering calls of its lanes around them.
   void Timeline(const Instance& at) {
-    size_t from = std::min(at.first_index, at.second_index), to = std::max(at.first_index, at.second_index);
+    size_t from = std::min(at.first_index, at.second_index),
+           to = std::max(at.first_index, at.second_index);
     if (finding_.reuse.op != 0) to = std::max(to, finding_.reuse.index);
     std::vector<size_t> picked;
     auto concerns = [&](StreamId stream) {
@@ -160,8 +167,8 @@ class Explainer {
       const Op& op = At(i);
       bool orders = op.kind == OpKind::kStreamWaitEvent || op.kind == OpKind::kEventRecord ||
                     op.kind == OpKind::kStreamSync;
-      return i == at.first_index || i == at.second_index || (finding_.reuse.op && i == finding_.reuse.index) ||
-             (orders && concerns(op.stream));
+      return i == at.first_index || i == at.second_index ||
+             (finding_.reuse.op && i == finding_.reuse.index) || (orders && concerns(op.stream));
     };
     size_t stop = from > kLookBack ? from - kLookBack : 0;
     for (size_t i = from; i-- > stop && picked.size() < 4;) {

@@ -34,8 +34,8 @@ class Proposer {
 
   const Op& At(size_t index) const { return (*tape_.ops)[index]; }
 
-  // Inside one launch of a graph the captured streams are what a person can edit; across its border the
-  // stream that launched it.
+  // Inside one launch of a graph the captured streams are what a person can edit; across its border
+  // the stream that launched it.
   End EndOf(const Site& site) const {
     if (site.launch_stream == 0) return {site.stream, site.host_id, site.lane};
     if (SameLaunch()) return {site.stream, site.host_id, site.lane_aliases[0]};
@@ -109,10 +109,14 @@ class Proposer {
                                  At(place(finding_.instances[0])).id)};
     for (const Instance& instance : finding_.instances) {
       size_t before = place(instance);
-      Op record{.kind = OpKind::kEventRecord, .host = HostFor(producer, before), .stream = producer.stream,
+      Op record{.kind = OpKind::kEventRecord,
+                .host = HostFor(producer, before),
+                .stream = producer.stream,
                 .object = event_};
-      Op wait{.kind = OpKind::kStreamWaitEvent, .host = HostFor(consumer, before),
-              .stream = consumer.stream, .object = event_};
+      Op wait{.kind = OpKind::kStreamWaitEvent,
+              .host = HostFor(consumer, before),
+              .stream = consumer.stream,
+              .object = event_};
       candidate.edit.insertions.push_back({before, record});
       candidate.edit.insertions.push_back({before, wait});
       ++event_;
@@ -160,8 +164,9 @@ class Proposer {
     const Site &from = finding_.first, &to = finding_.second;
     if (from.host_id == to.host_id) return;
     Candidate candidate;
-    candidate.fix = {FixKind::kHandoff, to.host, from.host, finding_.buffer.name,
-                     fmt::format("{} continues only after {} got past op {}", to.host, from.host, from.op)};
+    candidate.fix = {
+        FixKind::kHandoff, to.host, from.host, finding_.buffer.name,
+        fmt::format("{} continues only after {} got past op {}", to.host, from.host, from.op)};
     for (const Instance& instance : finding_.instances) {
       Op handoff{.kind = OpKind::kHandoff, .host = from.host_id, .object = to.host_id};
       candidate.edit.insertions.push_back({instance.second_index, handoff});
@@ -175,8 +180,10 @@ class Proposer {
                      fmt::format("record_stream({}, {})", finding_.buffer.name, use.name)};
     for (const Instance& instance : finding_.instances) {
       const Op& free = At(instance.second_index);
-      Op record{.kind = OpKind::kRecordStream, .host = HostFor(use, instance.second_index),
-                .stream = use.stream, .object = free.object};
+      Op record{.kind = OpKind::kRecordStream,
+                .host = HostFor(use, instance.second_index),
+                .stream = use.stream,
+                .object = free.object};
       candidate.edit.insertions.push_back({instance.second_index, record});
     }
     candidates_.push_back(std::move(candidate));
@@ -212,7 +219,8 @@ class Proposer {
     return kNone;
   }
 
-  // The last wait of the consumer's stream before the allocation that a record on the filling stream fed.
+  // The last wait of the consumer's stream before the allocation that a record on the filling
+  // stream fed.
   size_t RecordBefore(size_t alloc, const Op& consumer, const Op& fill) const {
     for (size_t i = alloc; i-- > 0;) {
       const Op& wait = At(i);
@@ -235,7 +243,8 @@ class Proposer {
 
 }  // namespace
 
-std::vector<Candidate> ProposeFixes(const Finding& finding, const Tape& tape, EventId first_free_event) {
+std::vector<Candidate> ProposeFixes(const Finding& finding, const Tape& tape,
+                                    EventId first_free_event) {
   if (finding.instances.empty()) return {};
   return Proposer(finding, tape, first_free_event).Propose();
 }

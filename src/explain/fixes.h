@@ -15,6 +15,7 @@ struct Candidate {
 
 // In the order in which reports show them: realloc / record_stream, wait, host-sync, handoff.
 // `first_free_event` is an EventId that the program does not use, nor any above it.
-std::vector<Candidate> ProposeFixes(const Finding& finding, const Tape& tape, EventId first_free_event);
+std::vector<Candidate> ProposeFixes(const Finding& finding, const Tape& tape,
+                                    EventId first_free_event);
 
 }  // namespace ss

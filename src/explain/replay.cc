@@ -8,11 +8,12 @@ namespace ss {
 
 namespace {
 
-// Each walk carries every chain of signals or collectives against the order of issue one link further.
+// Each walk carries every chain of signals or collectives against the order of issue one link
+// further.
 constexpr int kMaxWalks = 32;
 
-CheckResult Walk(const Tape& tape, const CheckOptions& options, const Edit& edit, const CrossClocks* before,
-                 CrossClocks* now) {
+CheckResult Walk(const Tape& tape, const CheckOptions& options, const Edit& edit,
+                 const CrossClocks* before, CrossClocks* now) {
   Checker checker(*tape.names, options);
   checker.Carry(before, now);
   auto insertion = edit.insertions.begin();
@@ -41,7 +42,8 @@ CheckResult Replay(const Tape& tape, const CheckOptions& options, Edit edit) {
   if (!tape.crosses) return Walk(tape, options, edit, nullptr, nullptr);
   CrossClocks before, now;
   Walk(tape, options, edit, nullptr, &before);
-  std::vector<Finding> collectives = CheckCollectives(before, *tape.names, *tape.ops, *tape.accesses);
+  std::vector<Finding> collectives =
+      CheckCollectives(before, *tape.names, *tape.ops, *tape.accesses);
   for (int walk = 1;; ++walk) {
     before.Match();
     now = CrossClocks{};

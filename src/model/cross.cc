@@ -6,7 +6,8 @@
 namespace ss {
 namespace {
 
-// Ranks pair up by their n-th operation on a communicator; sends and receives by their n-th between a pair.
+// Ranks pair up by their n-th operation on a communicator; sends and receives by their n-th between
+// a pair.
 using Channel = std::tuple<uint32_t, uint32_t, uint32_t, size_t>;  // communicator, from, to, n
 
 bool PointToPoint(const Op& op) {
@@ -34,9 +35,9 @@ bool CrossClocks::Knew(size_t index, LaneId lane, uint64_t epoch) const {
   return found != starts_.end() && found->second.Get(lane) >= epoch;
 }
 
-// Rule 11. A signal can release the wait unless it comes after it, or another value surely follows it
-// before the wait. Where several can, only what all of them release is acquired; the flag's initial 0
-// releases nothing.
+// Rule 11. A signal can release the wait unless it comes after it, or another value surely follows
+// it before the wait. Where several can, only what all of them release is acquired; the flag's
+// initial 0 releases nothing.
 Clock CrossClocks::Released(size_t index, bool* never) const {
   *never = false;
   const CrossPoint* await = Find(index);
@@ -48,17 +49,21 @@ Clock CrossClocks::Released(size_t index, bool* never) const {
     if (same) signals.push_back(&point);
   }
   auto before = [](const CrossPoint& a, const CrossPoint& b) {
-    return (a.lane == b.lane && a.epoch < b.epoch) || (a.lane != b.lane && b.start.Get(a.lane) >= a.epoch);
+    return (a.lane == b.lane && a.epoch < b.epoch) ||
+           (a.lane != b.lane && b.start.Get(a.lane) >= a.epoch);
   };
   std::optional<Clock> released;
-  auto candidate = [&](const Clock& clock) { released = released ? Meet(*released, clock) : clock; };
+  auto candidate = [&](const Clock& clock) {
+    released = released ? Meet(*released, clock) : clock;
+  };
   bool zero_stands = await->op.value == 0;
   for (const CrossPoint* signal : signals) {
     bool first = before(*signal, *await);
     if (first && signal->op.value != 0) zero_stands = false;
     if (signal->op.value != await->op.value || before(*await, *signal)) continue;
     bool overwritten = std::any_of(signals.begin(), signals.end(), [&](const CrossPoint* other) {
-      return other->op.value != await->op.value && before(*signal, *other) && before(*other, *await);
+      return other->op.value != await->op.value && before(*signal, *other) &&
+             before(*other, *await);
     });
     if (overwritten) continue;
     Clock clock;

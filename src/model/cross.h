@@ -1,11 +1,11 @@
-// Knowledge that travels against the order of issue: from a signal to a wait that was queued before it
-// (rule 11), and between ranks through a collective (rule 23).
+// Knowledge that travels against the order of issue: from a signal to a wait that was queued before
+// it (rule 11), and between ranks through a collective (rule 23).
 //
-// The engine walks the program once, in the order of issue. What a later operation releases to an earlier
-// one is not known yet then, so such programs are walked again, with the clocks of the walk before, until
-// nothing changes (each walk carries every chain at least one link further; epochs are the same in every
-// walk, so clocks may be carried over). Rejected: reordering the operations (what a host thread knew when it
-// queued a wait would have to be frozen and carried along).
+// The engine walks the program once, in the order of issue. What a later operation releases to an
+// earlier one is not known yet then, so such programs are walked again, with the clocks of the walk
+// before, until nothing changes (each walk carries every chain at least one link further; epochs
+// are the same in every walk, so clocks may be carried over). Rejected: reordering the operations
+// (what a host thread knew when it queued a wait would have to be frozen and carried along).
 #pragma once
 
 #include <cstddef>

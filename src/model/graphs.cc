@@ -6,11 +6,18 @@ namespace ss {
 
 void GraphExpander::Feed(const Op& op, const Access* accesses, const Sink& sink) {
   switch (op.kind) {
-    case OpKind::kStreamCreate: streams_[op.stream] = op; break;
-    case OpKind::kCaptureBegin: return Begin(op);
-    case OpKind::kCaptureEnd: open_ = UINT32_MAX; return;
-    case OpKind::kGraphLaunch: return Launch(op, sink);
-    default: break;
+    case OpKind::kStreamCreate:
+      streams_[op.stream] = op;
+      break;
+    case OpKind::kCaptureBegin:
+      return Begin(op);
+    case OpKind::kCaptureEnd:
+      open_ = UINT32_MAX;
+      return;
+    case OpKind::kGraphLaunch:
+      return Launch(op, sink);
+    default:
+      break;
   }
   if (open_ != UINT32_MAX && Capture(op, accesses)) return;
   sink(op, accesses);
@@ -38,7 +45,8 @@ bool GraphExpander::Capture(const Op& op, const Access* accesses) {
   bool block = op.kind == OpKind::kFree || op.kind == OpKind::kRecordStream;
   if (block ? !graph.blocks.contains(op.object) : !inside(op.stream) && !Joins(op)) return false;
   if (!block && !inside(op.stream)) graph.captured.push_back(op.stream);
-  bool records = (op.kind == OpKind::kEventRecord && !(op.flags & kExternal)) || (op.flags & kLaunchEvent);
+  bool records =
+      (op.kind == OpKind::kEventRecord && !(op.flags & kExternal)) || (op.flags & kLaunchEvent);
   if (records) graph.events.emplace(op.object, NewEvent());
   if (op.kind == OpKind::kAlloc) graph.blocks[op.object] = graph.steps.size();
   if (op.kind == OpKind::kFree) graph.steps[graph.blocks[op.object]].once = false;
@@ -64,8 +72,14 @@ void GraphExpander::MakeLanes(Graph& graph, const Op& launch, const Sink& sink) 
 void GraphExpander::Link(const Op& launch, StreamId from, StreamId to, const Sink& sink) {
   if (from == to) return;
   EventId event = NewEvent();
-  Op record{.kind = OpKind::kEventRecord, .flags = kSynthetic, .host = launch.host, .stream = from,
-            .object = event, .stack = launch.stack, .line = launch.line, .id = launch.id};
+  Op record{.kind = OpKind::kEventRecord,
+            .flags = kSynthetic,
+            .host = launch.host,
+            .stream = from,
+            .object = event,
+            .stack = launch.stack,
+            .line = launch.line,
+            .id = launch.id};
   Op wait = record;
   wait.kind = OpKind::kStreamWaitEvent;
   wait.stream = to;
@@ -97,12 +111,13 @@ void GraphExpander::Replay(Graph& graph, const Op& launch, const Sink& sink) {
     if (step.once && graph.launched) continue;
     Op op = step.op;
     op.host = launch.host;
-    if (auto lane = graph.lanes.find(op.stream); lane != graph.lanes.end()) op.stream = lane->second;
+    if (auto lane = graph.lanes.find(op.stream); lane != graph.lanes.end())
+      op.stream = lane->second;
     bool on_event = op.kind == OpKind::kEventRecord || op.kind == OpKind::kStreamWaitEvent;
     if (on_event && !(op.flags & kExternal)) op.object = graph.events[op.object];
     if (op.flags & kLaunchEvent) op.object = graph.events[op.object];
-    bool work = op.kind == OpKind::kKernel || op.kind == OpKind::kCopy || op.kind == OpKind::kMemset ||
-                op.kind == OpKind::kHostFn;
+    bool work = op.kind == OpKind::kKernel || op.kind == OpKind::kCopy ||
+                op.kind == OpKind::kMemset || op.kind == OpKind::kHostFn;
     if (op.kind == OpKind::kStreamWaitEvent) op.aux = 0;
     if (work) op.aux = launch.stream;  // for names and fixes
     sink(op, step.accesses.data());

@@ -1,9 +1,9 @@
-// CUDA graphs as ordinary operations (rule 14): a capture becomes a template, a launch becomes a fork of the
-// launching stream into one lane per captured stream, the template's operations, and a join. Consecutive
-// launches of one executable graph are ordered.
+// CUDA graphs as ordinary operations (rule 14): a capture becomes a template, a launch becomes a
+// fork of the launching stream into one lane per captured stream, the template's operations, and a
+// join. Consecutive launches of one executable graph are ordered.
 //
-// Everything behind this sees streams, events and kernels only. Rejected: graph nodes inside the order
-// engine (a second way to say what streams and events say already).
+// Everything behind this sees streams, events and kernels only. Rejected: graph nodes inside the
+// order engine (a second way to say what streams and events say already).
 #pragma once
 
 #include <functional>
@@ -37,8 +37,8 @@ class GraphExpander {
     std::vector<Step> steps;
     std::vector<StreamId> captured;  // in first-seen order; the first is the origin
     std::unordered_map<StreamId, StreamId> lanes;
-    std::unordered_map<EventId, EventId> events;   // inside the graph
-    std::unordered_map<BufferId, size_t> blocks;   // allocated while capturing -> step
+    std::unordered_map<EventId, EventId> events;  // inside the graph
+    std::unordered_map<BufferId, size_t> blocks;  // allocated while capturing -> step
     bool launched = false;
   };
 

@@ -11,12 +11,15 @@ uint64_t StreamKey(StreamId id, bool per_thread, HostId host) {
   return per_thread ? id | (uint64_t{host} + 1) << 32 : id;
 }
 
-// Beyond this many incidental synchronisations the oldest go: they can only turn a hazard into advice.
+// Beyond this many incidental synchronisations the oldest go: they can only turn a hazard into
+// advice.
 constexpr size_t kMaxIncidental = 4096;
 // Host functions whose accesses may still come.
 constexpr size_t kMaxHostFunctions = 1024;
 
-bool OnHost(MemoryKind kind) { return kind == MemoryKind::kPinned || kind == MemoryKind::kPageable; }
+bool OnHost(MemoryKind kind) {
+  return kind == MemoryKind::kPinned || kind == MemoryKind::kPageable;
+}
 
 }  // namespace
 
@@ -53,7 +56,8 @@ Host& Order::EnsureHost(HostId id) {
   return *hosts_[id];
 }
 
-// --- streams --------------------------------------------------------------------------------------
+// --- streams
+// --------------------------------------------------------------------------------------
 
 Stream* Order::MakeStream(const Op& op, HostId thread) {
   auto stream = std::make_unique<Stream>();
@@ -138,7 +142,8 @@ void Order::Destroy(const Op& op) {
   retired_lanes_.push_back(stream->lane);
 }
 
-// --- knowledge ------------------------------------------------------------------------------------
+// --- knowledge
+// ------------------------------------------------------------------------------------
 
 void Order::JoinInto(Stream& stream, const Clock& clock) {
   if (stream.base->CoversBut(stream.lane, clock)) return;
@@ -156,9 +161,7 @@ void Order::JoinInto(Stream& stream, const Stream& other) {
   ++stream.version;
 }
 
-Snapshot Order::Take(Stream& stream) const {
-  return {stream.base, stream.lane, stream.epoch};
-}
+Snapshot Order::Take(Stream& stream) const { return {stream.base, stream.lane, stream.epoch}; }
 
 void Order::Learn(Host& host, const Snapshot& snapshot) {
   bool news = !host.clock.Covers(*snapshot.base) || host.clock.Get(snapshot.lane) < snapshot.epoch;
@@ -196,7 +199,8 @@ void Order::Prepare(Stream& stream, Host& host) {
   stream.joined_host_version = host.version;
 }
 
-// --- hand-over between host threads (rule 3) ------------------------------------------------------
+// --- hand-over between host threads (rule 3)
+// ------------------------------------------------------
 
 void Order::Use(UserSet& users, Host& host) {
   for (HostId other : users.hosts) {
@@ -213,10 +217,19 @@ void Order::Use(UserSet& users, Host& host) {
 void Order::HandOver(const Op& op, std::vector<UserSet*>& users) {
   if (strict_ || !RuleOn(Rule::kHandOver)) return;
   switch (op.kind) {
-    case OpKind::kHostAccess: case OpKind::kAlloc: case OpKind::kHostBegin: case OpKind::kStreamCreate:
-    case OpKind::kStreamDestroy: case OpKind::kEventDestroy: case OpKind::kHandoff:
-    case OpKind::kDeviceSync: case OpKind::kSyncEnd: case OpKind::kTagRelease: case OpKind::kTagAcquire:
-    case OpKind::kHostEnd: case OpKind::kBufferName:
+    case OpKind::kHostAccess:
+    case OpKind::kAlloc:
+    case OpKind::kHostBegin:
+    case OpKind::kStreamCreate:
+    case OpKind::kStreamDestroy:
+    case OpKind::kEventDestroy:
+    case OpKind::kHandoff:
+    case OpKind::kDeviceSync:
+    case OpKind::kSyncEnd:
+    case OpKind::kTagRelease:
+    case OpKind::kTagAcquire:
+    case OpKind::kHostEnd:
+    case OpKind::kBufferName:
       return;
     default:
       break;
@@ -231,23 +244,42 @@ void Order::HandOver(const Op& op, std::vector<UserSet*>& users) {
   for (UserSet* buffer : users) Use(*buffer, host);
 }
 
-// --- dispatch -------------------------------------------------------------------------------------
+// --- dispatch
+// -------------------------------------------------------------------------------------
 
-Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users, const Access* accesses) {
+Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users,
+                  const Access* accesses) {
   Host& host = EnsureHost(op.host);
   HandOver(op, users);
   last_wait_redundant_ = last_wait_unrecorded_ = last_await_never_ = false;
   switch (op.kind) {
-    case OpKind::kKernel: case OpKind::kCopy: case OpKind::kMemset: case OpKind::kHostFn:
-    case OpKind::kAllocAsync: case OpKind::kFreeAsync: case OpKind::kCollective:
-    case OpKind::kSignal: case OpKind::kAwait:
+    case OpKind::kKernel:
+    case OpKind::kCopy:
+    case OpKind::kMemset:
+    case OpKind::kHostFn:
+    case OpKind::kAllocAsync:
+    case OpKind::kFreeAsync:
+    case OpKind::kCollective:
+    case OpKind::kSignal:
+    case OpKind::kAwait:
       return Work(op, index, host, accesses);
-    case OpKind::kHostAccess: return op.aux == 1 ? InsideHostFunction(op) : HostWork(host);
-    case OpKind::kEventRecord: Record(op, index, host); break;
-    case OpKind::kStreamWaitEvent: Wait(op, host); break;
-    case OpKind::kStreamSync: case OpKind::kEventSync: case OpKind::kStreamQuery:
-    case OpKind::kEventQuery: Sync(op, host); break;
-    case OpKind::kDeviceSync: SyncDevice(op, host); break;
+    case OpKind::kHostAccess:
+      return op.aux == 1 ? InsideHostFunction(op) : HostWork(host);
+    case OpKind::kEventRecord:
+      Record(op, index, host);
+      break;
+    case OpKind::kStreamWaitEvent:
+      Wait(op, host);
+      break;
+    case OpKind::kStreamSync:
+    case OpKind::kEventSync:
+    case OpKind::kStreamQuery:
+    case OpKind::kEventQuery:
+      Sync(op, host);
+      break;
+    case OpKind::kDeviceSync:
+      SyncDevice(op, host);
+      break;
     case OpKind::kHandoff:
       if (RuleOn(Rule::kHandOff)) {
         Host& to = EnsureHost(static_cast<HostId>(op.object));
@@ -255,14 +287,30 @@ Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users, cons
         ++to.version;
       }
       break;
-    case OpKind::kHostBegin: host.name = op.name; host.rank = op.aux; break;
-    case OpKind::kStreamCreate: Create(op); break;
-    case OpKind::kStreamDestroy: Destroy(op); break;
-    case OpKind::kEventDestroy: events_.erase(op.object); break;
-    case OpKind::kSyncEnd: EndSync(op, host); break;
-    case OpKind::kTagRelease: ReleaseTag(op, host); break;
-    case OpKind::kTagAcquire: AcquireTag(op, host); break;
-    default: break;
+    case OpKind::kHostBegin:
+      host.name = op.name;
+      host.rank = op.aux;
+      break;
+    case OpKind::kStreamCreate:
+      Create(op);
+      break;
+    case OpKind::kStreamDestroy:
+      Destroy(op);
+      break;
+    case OpKind::kEventDestroy:
+      events_.erase(op.object);
+      break;
+    case OpKind::kSyncEnd:
+      EndSync(op, host);
+      break;
+    case OpKind::kTagRelease:
+      ReleaseTag(op, host);
+      break;
+    case OpKind::kTagAcquire:
+      AcquireTag(op, host);
+      break;
+    default:
+      break;
   }
   return {};
 }
@@ -270,7 +318,8 @@ Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users, cons
 Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses) {
   Stream* stream = FindStream(op.stream, op.host);
   if (stream == nullptr) return {};
-  bool programmatic = (op.flags & kPdl) && stream->last.start != nullptr && RuleOn(Rule::kProgrammatic);
+  bool programmatic =
+      (op.flags & kPdl) && stream->last.start != nullptr && RuleOn(Rule::kProgrammatic);
   if (programmatic) return ProgrammaticWork(op, *stream, host);
   Prepare(*stream, host);
   uint64_t before = stream->epoch;
@@ -286,7 +335,8 @@ Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses)
   if (now_ != nullptr) Cross(op, index, *stream, step);
   if (op.kind == OpKind::kHostFn) {
     if (host_functions_.size() < kMaxHostFunctions) host_functions_.emplace_back();
-    host_functions_[next_host_function_++ % kMaxHostFunctions] = {op.id, stream->base, stream, step.epoch};
+    host_functions_[next_host_function_++ % kMaxHostFunctions] = {op.id, stream->base, stream,
+                                                                  step.epoch};
   }
   return step;
 }
@@ -307,13 +357,15 @@ void Order::Stage(const Op& op, const Access* accesses, Stream& stream, Step* st
   step->start = stream.base.get();
 }
 
-// The walk remembers the starts of all work (an operation may have known of one that was issued later), and
-// what a signal or another rank released in the walk before joins the stream behind the operation.
+// The walk remembers the starts of all work (an operation may have known of one that was issued
+// later), and what a signal or another rank released in the walk before joins the stream behind the
+// operation.
 void Order::Cross(const Op& op, size_t index, Stream& stream, const Step& step) {
   Clock start = *step.start;
   start.Raise(step.lane, step.epoch - 1);
   now_->AddStart(index, start);
-  bool point = op.kind == OpKind::kSignal || op.kind == OpKind::kAwait || op.kind == OpKind::kCollective;
+  bool point =
+      op.kind == OpKind::kSignal || op.kind == OpKind::kAwait || op.kind == OpKind::kCollective;
   if (!point) return;
   now_->Add({op, index, stream.rank, step.lane, step.epoch, std::move(start)});
   if (before_ == nullptr) return;
@@ -321,7 +373,8 @@ void Order::Cross(const Op& op, size_t index, Stream& stream, const Step& step) 
   if (op.kind == OpKind::kAwait && RuleOn(Rule::kAwaitAcquires)) {
     gained = before_->Released(index, &last_await_never_);
   }
-  if (op.kind == OpKind::kCollective && RuleOn(Rule::kCollectiveJoins)) gained = before_->Received(index);
+  if (op.kind == OpKind::kCollective && RuleOn(Rule::kCollectiveJoins))
+    gained = before_->Received(index);
   if (gained.size() == 0) return;
   // Into a fresh base: the step's start must not gain what only its completion has.
   kept_start_ = stream.base;
@@ -331,7 +384,8 @@ void Order::Cross(const Op& op, size_t index, Stream& stream, const Step& step) 
 }
 
 // Rule 13: starts with its predecessor's start clock; a grid-dependency wait adds the predecessor's
-// completion and that alone. It runs beside the stream's lane, whose later work waits for it as for all else.
+// completion and that alone. It runs beside the stream's lane, whose later work waits for it as for
+// all else.
 Step Order::ProgrammaticWork(const Op& op, Stream& stream, Host& host) {
   auto start = std::make_shared<Clock>(*stream.last.start);
   start->Raise(stream.lane, stream.last.start_epoch);
@@ -341,7 +395,8 @@ Step Order::ProgrammaticWork(const Op& op, Stream& stream, Host& host) {
   LaneId lane = LaneBeside(stream, *start);
   uint64_t epoch = ++lanes_[lane].epoch;
   stream.last = {start, start->Get(stream.lane), lane, epoch};
-  Step step{.lane = lane, .epoch = epoch, .write_epoch = epoch, .start = start.get(), .stream = &stream};
+  Step step{
+      .lane = lane, .epoch = epoch, .write_epoch = epoch, .start = start.get(), .stream = &stream};
   if (op.flags & kLaunchEvent) RecordAtStart(op, stream, &step);
   JoinInto(stream, *start);
   if (stream.base.use_count() > 1) stream.base = std::make_shared<Clock>(*stream.base);
@@ -361,7 +416,8 @@ LaneId Order::LaneBeside(Stream& stream, const Clock& start) {
   return lane;
 }
 
-// Rule 7: the event fires when the kernel's blocks start, so it covers what the kernel itself waited for.
+// Rule 7: the event fires when the kernel's blocks start, so it covers what the kernel itself
+// waited for.
 void Order::RecordAtStart(const Op& op, Stream& stream, Step* step) {
   Event& event = events_[op.object];
   event.recorded = true;
@@ -435,8 +491,8 @@ bool Order::Redundant(const Stream& stream, const Snapshot& snapshot) const {
   return true;
 }
 
-// Rule 6. A query inside an allocator orders that allocator's own blocks only, and those are judged by
-// the allocator's rules (18), so it teaches nothing here.
+// Rule 6. A query inside an allocator orders that allocator's own blocks only, and those are judged
+// by the allocator's rules (18), so it teaches nothing here.
 void Order::Sync(const Op& op, Host& host) {
   bool query = op.kind == OpKind::kStreamQuery || op.kind == OpKind::kEventQuery;
   if (query && (op.flags & kNotReady) && RuleOn(Rule::kNotReadyNothing)) return;
@@ -486,8 +542,11 @@ void Order::AcquireTag(const Op& op, Host& host) {
 Step Order::InsideHostFunction(const Op& op) {
   for (const HostFunction& function : host_functions_) {
     if (function.op != op.value) continue;
-    return {.lane = function.stream->lane, .epoch = function.epoch, .write_epoch = function.epoch,
-            .start = function.base.get(), .stream = function.stream};
+    return {.lane = function.stream->lane,
+            .epoch = function.epoch,
+            .write_epoch = function.epoch,
+            .start = function.base.get(),
+            .stream = function.stream};
   }
   return {};
 }
@@ -500,7 +559,8 @@ void Order::SyncDevice(const Op& op, Host& host) {
   }
 }
 
-// --- what detectors ask ---------------------------------------------------------------------------
+// --- what detectors ask
+// ---------------------------------------------------------------------------
 
 const Event* Order::FindEvent(EventId id) const {
   auto found = events_.find(id);
@@ -513,9 +573,9 @@ Clock Order::NextStart(StreamId id, HostId host) {
   return clock;
 }
 
-// What a next operation on the stream would wait for, without being one: a synchronisation or a question
-// must not move the legacy lane, or later operations on blocking streams would gain an edge that the
-// hardware does not have (probed: docs/results, rule 4).
+// What a next operation on the stream would wait for, without being one: a synchronisation or a
+// question must not move the legacy lane, or later operations on blocking streams would gain an
+// edge that the hardware does not have (probed: docs/results, rule 4).
 Clock Order::WithImplicit(const Stream& stream) {
   Clock clock = *stream.base;
   clock.Raise(stream.lane, stream.epoch);
@@ -564,7 +624,8 @@ Clock Order::KnownAtFree(HostId id) const {
   return clock;
 }
 
-// --- incidental synchronisation -------------------------------------------------------------------
+// --- incidental synchronisation
+// -------------------------------------------------------------------
 
 void Order::AddIncidental(Host& host, Clock source) {
   Expand(&source, {}, true);  // closed: what the source knew incidentally is passed on
@@ -638,8 +699,10 @@ void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
     if (!RuleOn(Rule::kDeviceToDeviceAsync) && blocking) learn(step.write_epoch);
   } else if (blocking) {
     if (!RuleOn(Rule::kBlockingCopySyncs)) return;
-    if (from != MemoryKind::kPageable || !RuleOn(Rule::kPageableInFlight)) return learn(step.write_epoch);
-    // The source is taken; that the stream's earlier work is over too is the staging's doing (incidental).
+    if (from != MemoryKind::kPageable || !RuleOn(Rule::kPageableInFlight))
+      return learn(step.write_epoch);
+    // The source is taken; that the stream's earlier work is over too is the staging's doing
+    // (incidental).
     host.clock.Raise(step.staging_lane, step.staging_epoch);
     ++host.version;
     AddIncidental(host, upto(step.epoch));
@@ -655,7 +718,8 @@ void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
   }
 }
 
-// --- lanes that come and go -----------------------------------------------------------------------
+// --- lanes that come and go
+// -----------------------------------------------------------------------
 
 void Order::MarkConditional(std::vector<bool>* live) const {
   for (const ConditionalEdge& edge : incidental_) (*live)[edge.lane] = true;

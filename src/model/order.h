@@ -1,9 +1,10 @@
 // Happens-before: lanes, clocks, streams, events, host threads (rules 1-6, 9; docs/semantics.md).
 //
-// A lane is anything that runs in order. Every unit of work on it has an epoch; a clock says, per lane,
-// the last epoch whose completion is known. a happens-before b iff b's start clock knows a's epoch.
-// Rejected: one clock object per operation (FastTrack's insight: the shadow needs only lane and epoch);
-// a tree clock (few lanes here: a dense join of 8-64 words is faster than following the tree).
+// A lane is anything that runs in order. Every unit of work on it has an epoch; a clock says, per
+// lane, the last epoch whose completion is known. a happens-before b iff b's start clock knows a's
+// epoch. Rejected: one clock object per operation (FastTrack's insight: the shadow needs only lane
+// and epoch); a tree clock (few lanes here: a dense join of 8-64 words is faster than following the
+// tree).
 #pragma once
 
 #include <deque>
@@ -52,8 +53,8 @@ struct Stream {
   uint64_t version = 1;  // grows with every change of epoch or base
   UserSet users;
 
-  // The kernel that a programmatic launch directly behind it may overlap (rule 13); null: something else
-  // came last. `start` does not hold the own lane: it is known up to `start_epoch`.
+  // The kernel that a programmatic launch directly behind it may overlap (rule 13); null: something
+  // else came last. `start` does not hold the own lane: it is known up to `start_epoch`.
   struct Kernel {
     std::shared_ptr<const Clock> start;
     uint64_t start_epoch = 0;
@@ -62,7 +63,8 @@ struct Stream {
   } last;
   LaneId staging = 0;  // of copies from pageable memory
   LaneId started = 0;  // counts launch events
-  std::vector<LaneId> beside;  // lanes of programmatic launches, reused when the next one starts after
+  std::vector<LaneId>
+      beside;  // lanes of programmatic launches, reused when the next one starts after
 };
 
 struct Event {
@@ -84,7 +86,8 @@ struct Host {
 };
 
 struct Lane {
-  // kIncidental: where a thread counts its incidental synchronisations, apart from its CPU accesses.
+  // kIncidental: where a thread counts its incidental synchronisations, apart from its CPU
+  // accesses.
   enum class Kind : uint8_t { kHost, kStream, kIncidental };
   Kind kind{};
   HostId host = 0;           // kHost; kStream: the thread of a per-thread stream
@@ -99,11 +102,13 @@ struct Step {
   uint64_t write_epoch = 0;  // of a copy: its writing half; else = epoch
   const Clock* start = nullptr;
   Stream* stream = nullptr;  // null: a host thread's own access
-  // A copy from pageable memory: the reading of the source, which the issuing thread knows to be over when
-  // the blocking form returns, whatever it knows of the stream (rule 9). 0 = reads on `lane` like the rest.
+  // A copy from pageable memory: the reading of the source, which the issuing thread knows to be
+  // over when the blocking form returns, whatever it knows of the stream (rule 9). 0 = reads on
+  // `lane` like the rest.
   LaneId staging_lane = 0;
   uint64_t staging_epoch = 0;
-  // A kernel with a launch event: whoever knows this knows all that the kernel started after. 0 = none.
+  // A kernel with a launch event: whoever knows this knows all that the kernel started after. 0 =
+  // none.
   LaneId started_lane = 0;
   uint64_t started_epoch = 0;
 
@@ -117,21 +122,23 @@ struct ConditionalEdge {
   Clock source;
   LaneId lane = 0;
   uint64_t epoch = 0;
-  const Stream* into = nullptr;  // a missing wait of this stream: all that it starts from then on has it
+  const Stream* into =
+      nullptr;  // a missing wait of this stream: all that it starts from then on has it
 };
 
 class Order {
  public:
   explicit Order(bool strict) : strict_(strict) {}
 
-  // Applies an operation that orders or runs. Work gets a Step; anything else returns lane 0 / epoch 0.
-  // `users` are the user sets of the buffers that the call uses (rule 3).
+  // Applies an operation that orders or runs. Work gets a Step; anything else returns lane 0 /
+  // epoch 0. `users` are the user sets of the buffers that the call uses (rule 3).
   Step Apply(const Op& op, size_t index, std::vector<UserSet*>& users, const Access* accesses);
 
   // After the last use of the step's `start`: what the call teaches the issuing thread (rule 9).
   void Finish(const Op& op, const Step& step, const Access* accesses);
 
-  // The start clock that a next operation on the stream would have, legacy order included (rule 19).
+  // The start clock that a next operation on the stream would have, legacy order included (rule
+  // 19).
   Clock NextStart(StreamId stream, HostId host);
   // Everything queued on the stream so far, and what it waited for.
   Clock Frontier(LaneId lane) const;
@@ -145,8 +152,8 @@ class Order {
 
   Stream* FindStream(StreamId id, HostId host);
   const Event* FindEvent(EventId id) const;
-  // Whether everything that the event's record covers was already known to the stream (redundant wait).
-  // Valid right after Apply() of a wait.
+  // Whether everything that the event's record covers was already known to the stream (redundant
+  // wait). Valid right after Apply() of a wait.
   bool last_wait_redundant() const { return last_wait_redundant_; }
   bool last_wait_unrecorded() const { return last_wait_unrecorded_; }
 
@@ -218,8 +225,9 @@ class Order {
   std::vector<Lane> lanes_;
   std::vector<LaneId> free_lanes_, retired_lanes_;
   std::vector<std::unique_ptr<Host>> hosts_;
-  std::unordered_map<uint64_t, std::unique_ptr<Stream>> streams_;  // by id, per-thread: id | (thread + 1) << 32
-  std::unordered_map<StreamId, Op> templates_;   // creation of per-thread streams
+  std::unordered_map<uint64_t, std::unique_ptr<Stream>>
+      streams_;                                    // by id, per-thread: id | (thread + 1) << 32
+  std::unordered_map<StreamId, Op> templates_;     // creation of per-thread streams
   std::unordered_map<StreamId, Stream*> aliases_;  // further names of one lane (legacy)
   std::unordered_map<uint64_t, Context> contexts_;
   std::unordered_map<EventId, Event> events_;

@@ -1,5 +1,5 @@
-// Switches that a test build turns off one at a time, to prove that some case notices (docs/semantics.md).
-// In every other build RuleOn() is the constant true.
+// Switches that a test build turns off one at a time, to prove that some case notices
+// (docs/semantics.md). In every other build RuleOn() is the constant true.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace ss {
   X(NotReadyNothing, "6c", "a query that says not ready acquires nothing")                \
   X(DeviceSyncOneDevice, "6d", "device synchronisation covers one device")                \
   X(WaitCrossesDevices, "6e", "a wait crosses devices")                                   \
-  X(LaunchEventEarly, "7", "a launch event fires when the kernel's blocks start")           \
+  X(LaunchEventEarly, "7", "a launch event fires when the kernel's blocks start")         \
   X(PinnedCopyAsync, "9a", "an async copy of pinned memory gives no host edge")           \
   X(BlockingCopySyncs, "9b", "a blocking copy with pinned memory waits")                  \
   X(PageableInFlight, "9c", "pageable to device: the device side may still be in flight") \
@@ -49,7 +49,7 @@ namespace ss {
   X(SeenByAnyThread, "19d", "a completion that any thread saw covers the use")            \
   X(AllocUnordered, "19e", "first use not ordered after the owner's work: advice")        \
   X(FillIsWrite, "20", "an allocator's fill is a real write")                             \
-  X(ByAddress, "22", "memory is keyed by address range, not by pointer")                   \
+  X(ByAddress, "22", "memory is keyed by address range, not by pointer")                  \
   X(CollectiveJoins, "23", "a collective completes after the start of the ranks it receives from")
 
 enum class Rule : uint8_t {

@@ -1,10 +1,11 @@
 // Shadow memory: per range of addresses, who touched it last (decision 5 of docs/architecture.md).
 //
-// One ordered map of cells over the whole address space. A cell is a maximal range with one history: the
-// last plain write, and the reads and atomics since. Most accesses name exactly the bytes of one cell, so
-// a small direct-mapped cache in front of the map answers them in one comparison. Rejected: a paged shadow
-// as in ThreadSanitizer (blocks are megabytes and touched as wholes; 8-byte granules would be 10^6 times
-// the work), and a map per allocation (storage outlives its tenants, and tenants split and merge).
+// One ordered map of cells over the whole address space. A cell is a maximal range with one
+// history: the last plain write, and the reads and atomics since. Most accesses name exactly the
+// bytes of one cell, so a small direct-mapped cache in front of the map answers them in one
+// comparison. Rejected: a paged shadow as in ThreadSanitizer (blocks are megabytes and touched as
+// wholes; 8-byte granules would be 10^6 times the work), and a map per allocation (storage outlives
+// its tenants, and tenants split and merge).
 #pragma once
 
 #include <array>
@@ -22,12 +23,13 @@ namespace ss {
 struct Entry {
   uint64_t epoch = 0;  // 0 = no entry
   uint64_t index = 0;  // position of the operation in the sequence
-  uint64_t begin = 0;  // where its access began: cells are cut, evidence about extents needs the start
+  uint64_t begin =
+      0;  // where its access began: cells are cut, evidence about extents needs the start
   uint64_t end = 0;
   LaneId lane = 0;
-  uint8_t mode = 0;    // AccessMode bits
-  uint8_t cpu = 0;     // host thread or host function
-  uint8_t fill = 0;    // an allocator's initialising write
+  uint8_t mode = 0;      // AccessMode bits
+  uint8_t cpu = 0;       // host thread or host function
+  uint8_t fill = 0;      // an allocator's initialising write
   uint8_t evidence = 0;  // direction | extent << 4
 
   explicit operator bool() const { return epoch != 0; }
@@ -51,7 +53,8 @@ struct Cell {
     if (!more) return;
     for (Entry& entry : *more) f(entry);
   }
-  // Keeps one entry a lane and kind (read, atomic, a kept write): a later one on the same lane subsumes it.
+  // Keeps one entry a lane and kind (read, atomic, a kept write): a later one on the same lane
+  // subsumes it.
   void AddSince(const Entry& entry);
   template <typename F>
   void DropIf(F drop);
@@ -63,12 +66,14 @@ class Shadow {
 
   Shadow() { cache_.fill(map_.end()); }
 
-  // Calls f(begin, cell) for the cells of [begin, end), cut at its ends. Returns the bytes that no cell covers.
+  // Calls f(begin, cell) for the cells of [begin, end), cut at its ends. Returns the bytes that no
+  // cell covers.
   template <typename F>
   uint64_t ForEach(uint64_t begin, uint64_t end, F f);
   // The cell that holds the address, or null. `begin` receives where it starts.
   Cell* Find(uint64_t address, uint64_t* begin = nullptr);
-  // All of [begin, end) now belongs to the tenant; histories stay. Older tenants are appended to `older`.
+  // All of [begin, end) now belongs to the tenant; histories stay. Older tenants are appended to
+  // `older`.
   void Define(uint64_t begin, uint64_t end, Tenant* tenant, std::vector<Tenant*>* older);
   void Erase(uint64_t begin, uint64_t end);
   // [begin, end), which cells cover without a gap, becomes one cell with just this write.

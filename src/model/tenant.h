@@ -26,10 +26,12 @@ struct Tenant {
   Op free;
   size_t free_index = 0;
 
-  bool watched = false;        // an access must look: not used yet, or freed
-  LaneId alloc_lane = 0;       // pool: the allocation itself; caching: the owner's last work at the allocation
+  bool watched = false;  // an access must look: not used yet, or freed
+  LaneId alloc_lane =
+      0;  // pool: the allocation itself; caching: the owner's last work at the allocation
   uint64_t alloc_epoch = 0;
-  // Uses that a confirmed lifetime finding speaks of: a reuse that finds them still open has struck.
+  // Uses that a confirmed lifetime finding speaks of: a reuse that finds them still open has
+  // struck.
   struct OpenUse {
     LaneId lane = 0;
     uint64_t epoch = 0;
@@ -38,7 +40,8 @@ struct Tenant {
     size_t finding = 0;
   };
   std::vector<OpenUse> open_uses;
-  std::vector<size_t> struck;  // findings whose storage this tenant got: its first use did the damage
+  std::vector<size_t>
+      struck;  // findings whose storage this tenant got: its first use did the damage
 
   struct Recorded {
     StreamId stream = 0;
@@ -49,9 +52,9 @@ struct Tenant {
   std::vector<Recorded> recorded;
   UserSet users;
   std::vector<ConditionalEdge> edges;  // missing edges that findings on this buffer stand for
-  std::vector<size_t> settled;         // uses (op indices) that a confirmed lifetime finding speaks of
-  std::vector<LaneId> reported_late;   // lanes whose use after the free was reported
-  std::vector<std::string> aliases;    // older tenants of the storage
+  std::vector<size_t> settled;  // uses (op indices) that a confirmed lifetime finding speaks of
+  std::vector<LaneId> reported_late;  // lanes whose use after the free was reported
+  std::vector<std::string> aliases;   // older tenants of the storage
 };
 
 }  // namespace ss

@@ -1,4 +1,5 @@
-// What the detectors produce and the printers print: plain data, no logic (DESIGN: "A finding is plain data").
+// What the detectors produce and the printers print: plain data, no logic (DESIGN: "A finding is
+// plain data").
 #pragma once
 
 #include <cstdint>
@@ -14,25 +15,25 @@ enum class Severity : uint8_t { kWarning, kError };
 
 // One operation of a finding, with everything that a printer needs already resolved.
 struct Site {
-  OpId op = 0;           // 0 = no operation (e.g. a lifetime that nothing freed yet)
-  size_t index = 0;      // position in the op sequence of the analysis run, for edits
+  OpId op = 0;       // 0 = no operation (e.g. a lifetime that nothing freed yet)
+  size_t index = 0;  // position in the op sequence of the analysis run, for edits
   OpKind kind{};
-  std::string name;      // kernel or operation name: "unpermute_bwd", "free", "copy"
-  std::string label;     // litmus label, "" = none
-  std::string lane;      // "compute", "main", "GRAPH/STREAM"
-  std::string host;      // issuing host thread's name
+  std::string name;   // kernel or operation name: "unpermute_bwd", "free", "copy"
+  std::string label;  // litmus label, "" = none
+  std::string lane;   // "compute", "main", "GRAPH/STREAM"
+  std::string host;   // issuing host thread's name
   std::vector<std::string> lane_aliases;  // further names an expect line may use
-  StreamId stream = 0;   // 0 = a host thread's own access
-  StreamId launch_stream = 0;  // inside a graph: the stream that launched it, lane_aliases = {captured
-                               // stream, graph, launching stream}
+  StreamId stream = 0;                    // 0 = a host thread's own access
+  StreamId launch_stream = 0;  // inside a graph: the stream that launched it, lane_aliases =
+                               // {captured stream, graph, launching stream}
   HostId host_id = 0;
   uint32_t rank = 0;
-  std::string access;    // "read", "write", "read+write", "atomic", "free", "alloc"
+  std::string access;           // "read", "write", "read+write", "atomic", "free", "alloc"
   uint64_t begin = 0, end = 0;  // bytes touched, relative to the buffer
   Evidence direction = Evidence::kExact;
   Evidence extent = Evidence::kExact;
   StackId stack = 0;
-  uint32_t line = 0;     // litmus line
+  uint32_t line = 0;  // litmus line
 };
 
 struct BufferRef {
@@ -44,7 +45,7 @@ struct BufferRef {
   std::string owner;            // owner lane, "" = none
   MemoryKind memory{};
   StreamId owner_stream = 0;
-  HostId owner_host = 0;        // whose stream, where that is a per-thread one
+  HostId owner_host = 0;  // whose stream, where that is a per-thread one
   StackId alloc_stack = 0;
   uint32_t alloc_line = 0;
 };
@@ -76,21 +77,23 @@ struct Instance {
 };
 
 struct Finding {
-  std::string id;    // stable hash of code, buffer name and sites
-  std::string source;  // the input that it comes from, where a report covers several; "" = Report.program
-  std::string code;    // LITMUS.md
+  std::string id;  // stable hash of code, buffer name and sites
+  std::string
+      source;  // the input that it comes from, where a report covers several; "" = Report.program
+  std::string code;  // LITMUS.md
   Severity severity = Severity::kError;
   Confidence confidence = Confidence::kCertain;
   uint64_t count = 1;
   bool struck = false;
-  bool absorbed = false;  // settled by an earlier finding's edge: never reported, an expect line may name it
+  bool absorbed =
+      false;  // settled by an earlier finding's edge: never reported, an expect line may name it
   bool handover_only = false;  // ordered only by a hand-over between host threads (SEMANTICS 3)
   BufferRef buffer;
-  Site first, second;     // lifetime: the uncovered use, the free (or the allocation)
-  Site reuse;             // lifetime: who got the storage (op = 0: nobody yet)
-  std::string edge_from, edge_to;       // the missing edge, as lanes
-  std::string root_cause;               // one sentence or two
-  std::vector<std::string> evidence;    // waits that were there and why they do not cover it
+  Site first, second;                 // lifetime: the uncovered use, the free (or the allocation)
+  Site reuse;                         // lifetime: who got the storage (op = 0: nobody yet)
+  std::string edge_from, edge_to;     // the missing edge, as lanes
+  std::string root_cause;             // one sentence or two
+  std::vector<std::string> evidence;  // waits that were there and why they do not cover it
   std::vector<Fix> fixes;
   std::vector<Instance> instances;
   // A window of the two lanes around the finding, for the timeline: operations in order.
@@ -109,11 +112,11 @@ struct Advice {
 
 struct Coverage {
   bool complete = true;
-  uint64_t dropped = 0;              // records lost
-  bool late = false;                 // attached after the program had begun to use the driver
+  uint64_t dropped = 0;  // records lost
+  bool late = false;     // attached after the program had begun to use the driver
   uint64_t calls = 0, calls_modelled = 0;
   uint64_t launches = 0, launches_resolved = 0;
-  uint64_t muted_private = 0;        // hazards on library-private memory (SEMANTICS 21)
+  uint64_t muted_private = 0;  // hazards on library-private memory (SEMANTICS 21)
   struct Unmodelled {
     std::string name;
     uint64_t count = 0;

@@ -1,11 +1,12 @@
 // The neutral program: what both front ends (litmus files, captured traces) lower to and what the
 // model, the detectors and the test reference consume. Plain data, no behaviour, no CUDA.
 //
-// An Op is one call of one host thread, in the order in which the calls took effect. Memory is named
-// by address: [begin, end) in one flat 64-bit space (rank in bits 48-62 where there are several, so
-// that equal addresses of two processes do not meet). A buffer is a *tenancy* of a range: an address
-// that is allocated twice is two BufferIds. Tenancies nest two deep: a kCaching block inside another
-// buffer is the tenant of its bytes while it lives, the outer buffer that of the rest.
+// An Op is one call of one host thread, in the order in which the calls took effect. Memory is
+// named by address: [begin, end) in one flat 64-bit space (rank in bits 48-62 where there are
+// several, so that equal addresses of two processes do not meet). A buffer is a *tenancy* of a
+// range: an address that is allocated twice is two BufferIds. Tenancies nest two deep: a kCaching
+// block inside another buffer is the tenant of its bytes while it lives, the outer buffer that of
+// the rest.
 #pragma once
 
 #include <cstdint>
@@ -25,31 +26,37 @@ using StackId = uint32_t;   // interned call stack; 0 = none
 
 enum class OpKind : uint8_t {
   // Work on a stream: takes time on the device, touches `accesses`.
-  kKernel,     // flags: kFill for an allocator's initialising kernel, kPdl, kPdlWait, kLaunchEvent (object = event)
-  kCopy,       // accesses[0] = source (read), accesses[1] = destination (write); flags: kBlocking
-  kMemset,     // accesses[0] = target (write); flags: kBlocking (cuMemset*), kFill
-  kHostFn,     // callback in stream order; its accesses are the CPU's
+  kKernel,  // flags: kFill for an allocator's initialising kernel, kPdl, kPdlWait, kLaunchEvent
+            // (object = event)
+  kCopy,    // accesses[0] = source (read), accesses[1] = destination (write); flags: kBlocking
+  kMemset,  // accesses[0] = target (write); flags: kBlocking (cuMemset*), kFill
+  kHostFn,  // callback in stream order; its accesses are the CPU's
   // Order.
   kEventRecord,      // stream, object = event; flags: kExternal
-  kStreamWaitEvent,  // stream, object = event; flags: kExternal; aux = producer StreamId where the wait was
+  kStreamWaitEvent,  // stream, object = event; flags: kExternal; aux = producer StreamId where the
+                     // wait was
                      // written as wait_stream (event then is a fresh, unnamed one)
   kStreamSync,       // stream
   kEventSync,        // object = event
-  kDeviceSync,       // aux = device, value = rank, object = context + 1 (0 = every context of the device)
+  kDeviceSync,       // aux = device, value = rank, object = context + 1 (0 = every context of the
+                     // device)
   kStreamQuery,      // stream; flags: kNotReady, kAllocatorInternal
   kEventQuery,       // object = event; flags: kNotReady, kAllocatorInternal
   kHandoff,          // host thread `object` continues after `host` got here
-  // Host memory touched by the CPU. aux = 1: inside the host function that `value` (an OpId) queued on
+  // Host memory touched by the CPU. aux = 1: inside the host function that `value` (an OpId) queued
+  // on
   // `stream`: the access belongs to that operation's lane and epoch, not to `host`.
   kHostAccess,
-  // Memory. accesses[0] = the range, its MemoryKind; object = BufferId; name = the buffer's name, 0 in a
+  // Memory. accesses[0] = the range, its MemoryKind; object = BufferId; name = the buffer's name, 0
+  // in a
   // recorded program whose buffer has none (BufferLabel() then makes one of the id).
   kAlloc,         // stream = owner (kCaching), aux = allocator pool, value = device | rank << 32
   kFree,          // object = BufferId; a caching block may go back to its owner at once
   kAllocAsync,    // stream: cuMemAllocAsync; flags: kReuse where the range was another tenant's
   kFreeAsync,     // stream, object = BufferId
   kRecordStream,  // stream, object = BufferId
-  // Life cycle. kHostBegin and kStreamCreate come again, with the same id and a new name, for a rename.
+  // Life cycle. kHostBegin and kStreamCreate come again, with the same id and a new name, for a
+  // rename.
   kHostBegin,      // host thread `host` (name) appears; aux = rank
   kStreamCreate,   // stream, name; aux = StreamType, value = device | context << 16 | rank << 32
   kStreamDestroy,  // stream
@@ -60,12 +67,15 @@ enum class OpKind : uint8_t {
   kCaptureBegin,  // stream, object = graph
   kCaptureEnd,    // object = graph
   kGraphLaunch,   // stream, object = graph
-  kCollective,    // stream, object = communicator, aux = CollectiveKind, value = root or peer rank + 1, 0 = none
+  kCollective,  // stream, object = communicator, aux = CollectiveKind, value = root or peer rank +
+                // 1, 0 = none
   // Recorded programs only.
-  kSyncEnd,     // the call that began as op `value` (kSyncBegin) returns: `host` acquires what it waited for
+  kSyncEnd,     // the call that began as op `value` (kSyncBegin) returns: `host` acquires what it
+                // waited for
   kTagRelease,  // object = tag: what `host` knows here ...
   kTagAcquire,  // ... is known after a later acquire of the tag, by whatever host thread
-  kHostEnd,     // host thread `host` exits; a later kHostBegin may use the id again, for another thread
+  kHostEnd,     // host thread `host` exits; a later kHostBegin may use the id again, for another
+                // thread
   kBufferName,  // object = BufferId, name; accesses[0] = the named range: all of it, or a part
 };
 
@@ -84,27 +94,53 @@ enum OpFlags : uint32_t {
   kPrivate = 1 << 11,         // allocation from inside cuBLAS, cuDNN, NCCL (SEMANTICS 21)
   kPolling = 1 << 12,         // kernel synchronises with others through memory (SEMANTICS 22a)
   kProcessExit = 1 << 13,     // issued during process exit: frees are not judged
-  // A kFree that is not judged either: nobody said when the tenancy ended (the range came back from its
-  // allocator, the context went), or an inner allocator handed the bytes out and was judged for them.
+  // A kFree that is not judged either: nobody said when the tenancy ended (the range came back from
+  // its allocator, the context went), or an inner allocator handed the bytes out and was judged for
+  // them.
   kImplicitEnd = 1 << 14,
-  // The call waits from here to a later kSyncEnd, and other threads' calls lie between: what is waited for
-  // is the state here, and `host` knows of it only there. On any sync and on kBlocking copies and memsets.
+  // The call waits from here to a later kSyncEnd, and other threads' calls lie between: what is
+  // waited for is the state here, and `host` knows of it only there. On any sync and on kBlocking
+  // copies and memsets.
   kSyncBegin = 1 << 15,
   kSynthetic = 1 << 16,  // put in by a graph launch's fork and join: no advice is given on it
 };
 
-enum class MemoryKind : uint8_t { kUnknown, kDevice, kPinned, kPageable, kManaged, kCaching, kPool };
+enum class MemoryKind : uint8_t {
+  kUnknown,
+  kDevice,
+  kPinned,
+  kPageable,
+  kManaged,
+  kCaching,
+  kPool
+};
 // kGraph: a branch of a graph's launches, named GRAPH/STREAM; never made by a program.
 enum class StreamType : uint8_t { kNonBlocking, kBlocking, kLegacy, kPerThread, kGraph };
 enum class CollectiveKind : uint8_t {
-  kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kBarrier, kSend, kRecv, kReduce
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kBroadcast,
+  kBarrier,
+  kSend,
+  kRecv,
+  kReduce
 };
 
 // Direction as bits: an atomic conflicts with plain accesses and not with atomics.
 enum AccessMode : uint8_t { kRead = 1, kWrite = 2, kAtomic = 4 };
 
 // What decided a direction or an extent, strongest first (DESIGN decision 3).
-enum class Evidence : uint8_t { kExact, kAnnotated, kLearned, kStatic, kDeclared, kSchema, kAssumed };
+enum class Evidence : uint8_t {
+  kExact,
+  kAnnotated,
+  kLearned,
+  kStatic,
+  kDeclared,
+  kSchema,
+  kAssumed
+};
 
 struct Access {
   uint64_t begin = 0;
@@ -139,7 +175,8 @@ struct Program {
   bool strict = false;         // SEMANTICS 3
   bool strict_stated = false;  // the file says which mode
   bool recorded = false;       // from a trace: lifetimes without a next allocation are `possible`
-  mutable StringTable strings;  // interning a name changes nothing that a reader of the program sees
+  mutable StringTable
+      strings;  // interning a name changes nothing that a reader of the program sees
   std::vector<std::string> event_names;  // by EventId; may be shorter than the ids (unnamed events)
   std::vector<std::string> flag_names;   // by flag id
   std::vector<std::string> comm_names;   // by communicator id
