@@ -19,16 +19,17 @@ uint64_t Stream(const void* stream) { return stream ? Word(stream) : 1; }
 Thread* Annotating() { return CurrentThread(true); }
 
 // A parameter word can only pass the sieve if its block widened it, whoever allocated the block.
-void Widen(const void* base, size_t bytes) { g_ranges.device.Widen(Word(base), Word(base) + bytes); }
+void Widen(const void* base, size_t bytes) {
+  g_ranges.device.Widen(Word(base), Word(base) + bytes);
+}
 
 uint64_t ContextFor(Thread& thread, uint64_t stream) {
   return DriverLoaded() ? ContextOf(thread, stream) : 0;
 }
 
 // Only where it is inlined into the table's function does this name the program's call.
-#define SS_STACK(thread)                                   \
-  StackOf(thread, __builtin_return_address(0), \
-          reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa()))
+#define SS_STACK(thread) \
+  StackOf(thread, __builtin_return_address(0), reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa()))
 
 void Buffer(const void* base, size_t bytes, const char* name) {
   Thread* thread = Annotating();
@@ -41,8 +42,8 @@ void Buffer(const void* base, size_t bytes, const char* name) {
 void KernelAccess(const void* function, uint32_t offset, uint32_t mode) {
   Thread* thread = Annotating();
   if (!thread) return;
-  Note(*thread, trace::view::NoteKernelAccess{
-                    .function = Word(function), .offset = offset, .mode = mode});
+  Note(*thread,
+       trace::view::NoteKernelAccess{.function = Word(function), .offset = offset, .mode = mode});
 }
 
 void Access(const void* stream, const void* base, size_t bytes, uint32_t mode) {
@@ -92,7 +93,8 @@ void PoolFree(const void* pool, const void* base) {
   Thread* thread = Annotating();
   if (!thread) return;
   uint64_t stack = SS_STACK(*thread);
-  Note(*thread, trace::view::NotePoolFree{.pool = Word(pool), .address = Word(base), .stack = stack});
+  Note(*thread,
+       trace::view::NotePoolFree{.pool = Word(pool), .address = Word(base), .stack = stack});
 }
 
 void PoolRecordUse(const void* pool, const void* base, const void* stream) {
@@ -111,8 +113,8 @@ void PoolRecordUse(const void* pool, const void* base, const void* stream) {
 void Fill(const void* stream, const void* base, size_t bytes) {
   Thread* thread = Annotating();
   if (!thread) return;
-  Note(*thread, trace::view::NoteFill{
-                    .stream = Stream(stream), .address = Word(base), .bytes = bytes});
+  Note(*thread,
+       trace::view::NoteFill{.stream = Stream(stream), .address = Word(base), .bytes = bytes});
 }
 
 void DeviceFlag(const void* base, size_t bytes) {
@@ -136,10 +138,20 @@ void ThreadName(const char* name) {
   Note(*thread, trace::view::NoteThreadName{.text_id = text});
 }
 
+void PoolEnter(const void*) {
+  Thread* thread = Annotating();
+  if (thread) ++thread->in_allocator;
+}
+
+void PoolLeave(const void*) {
+  Thread* thread = Annotating();
+  if (thread && thread->in_allocator) --thread->in_allocator;
+}
+
 }  // namespace
 
-extern "C" [[gnu::visibility("default"), gnu::used]] const streamsan_table
-    streamsan_annotate_table_v1 = {
+extern "C"
+    [[gnu::visibility("default"), gnu::used]] const streamsan_table streamsan_annotate_table_v1 = {
         .size = sizeof(streamsan_table),
         .version = 1,
         .buffer = Buffer,
@@ -155,6 +167,8 @@ extern "C" [[gnu::visibility("default"), gnu::used]] const streamsan_table
         .device_flag = DeviceFlag,
         .stream_name = StreamName,
         .thread_name = ThreadName,
+        .pool_enter = PoolEnter,
+        .pool_leave = PoolLeave,
 };
 
 }  // namespace ss::capture

@@ -37,8 +37,8 @@ CUresult CtxCreate(Call& call, CUcontext* context, unsigned flags, CUdevice devi
   return Create(call, device, context, flags, device);
 }
 
-CUresult CtxCreateAffinity(Call& call, CUcontext* context, void* affinity, int count, unsigned flags,
-                           CUdevice device) {
+CUresult CtxCreateAffinity(Call& call, CUcontext* context, void* affinity, int count,
+                           unsigned flags, CUdevice device) {
   return Create(call, device, context, affinity, count, flags, device);
 }
 
@@ -86,7 +86,8 @@ CUresult PrimaryCtxDrop(Call& call, CUdevice device) {
   int active = 0;
   const Driver& driver = TheDriver();
   if (!driver.primary_ctx_get_state) return result;
-  if (driver.primary_ctx_get_state(device, &flags, &active) != CUDA_SUCCESS || active) return result;
+  if (driver.primary_ctx_get_state(device, &flags, &active) != CUDA_SUCCESS || active)
+    return result;
   uint64_t context = g_primary[device].exchange(0);
   if (context && ForgetContext(*call.thread, context)) {
     call.Emit(trace::view::ContextDestroy{.context = context});

@@ -11,12 +11,13 @@ struct Transfer {
   uint64_t from = 0;
   uint64_t bytes = 0;
   bool exact = true;
-  bool array = false;          // one side is a CUarray: not modelled
+  bool array = false;  // one side is a CUarray: not modelled
   bool from_array_to_host = false;
 };
 
 template <class... A>
-CUresult Copy(Call& call, const Transfer& transfer, CUstream stream, bool blocking, A... arguments) {
+CUresult Copy(Call& call, const Transfer& transfer, CUstream stream, bool blocking,
+              A... arguments) {
   uint64_t handle = call.Stream(stream);
   uint64_t context = ContextOf(*call.thread, handle);
   uint64_t stack = call.Stack();
@@ -67,7 +68,8 @@ struct Bounds {
 };
 
 Bounds BoundsOf(const Side& side, const Extent& extent) {
-  uint64_t base = side.type == CU_MEMORYTYPE_HOST ? reinterpret_cast<uint64_t>(side.host) : side.device;
+  uint64_t base =
+      side.type == CU_MEMORYTYPE_HOST ? reinterpret_cast<uint64_t>(side.host) : side.device;
   size_t pitch = side.pitch ? side.pitch : side.x + extent.width;
   size_t rows = side.height ? side.height : side.y + extent.height;
   if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return {base, 0, true};
@@ -93,20 +95,20 @@ Transfer Bounding(const Side& to, const Side& from, const Extent& extent) {
 
 Transfer Of(const CUDA_MEMCPY2D* copy) {
   if (!copy) return {};
-  return Bounding({copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes, copy->dstY,
-                   0, copy->dstPitch, 0},
-                  {copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes, copy->srcY,
-                   0, copy->srcPitch, 0},
+  return Bounding({copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes,
+                   copy->dstY, 0, copy->dstPitch, 0},
+                  {copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes,
+                   copy->srcY, 0, copy->srcPitch, 0},
                   {copy->WidthInBytes, copy->Height, 1});
 }
 
 template <class Copy3D>
 Transfer Of(const Copy3D* copy) {
   if (!copy) return {};
-  return Bounding({copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes, copy->dstY,
-                   copy->dstZ, copy->dstPitch, copy->dstHeight},
-                  {copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes, copy->srcY,
-                   copy->srcZ, copy->srcPitch, copy->srcHeight},
+  return Bounding({copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes,
+                   copy->dstY, copy->dstZ, copy->dstPitch, copy->dstHeight},
+                  {copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes,
+                   copy->srcY, copy->srcZ, copy->srcPitch, copy->srcHeight},
                   {copy->WidthInBytes, copy->Height, copy->Depth});
 }
 
@@ -121,7 +123,8 @@ CUresult MemcpyAsync(Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes,
 CUresult MemcpyHtoD(Call& call, CUdeviceptr to, const void* from, size_t bytes) {
   return Copy(call, Plain(to, from, bytes), nullptr, true, to, from, bytes);
 }
-CUresult MemcpyHtoDAsync(Call& call, CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+CUresult MemcpyHtoDAsync(Call& call, CUdeviceptr to, const void* from, size_t bytes,
+                         CUstream stream) {
   return Copy(call, Plain(to, from, bytes), stream, false, to, from, bytes, stream);
 }
 CUresult MemcpyDtoH(Call& call, void* to, CUdeviceptr from, size_t bytes) {
@@ -133,17 +136,19 @@ CUresult MemcpyDtoHAsync(Call& call, void* to, CUdeviceptr from, size_t bytes, C
 CUresult MemcpyDtoD(Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes) {
   return Copy(call, Plain(to, from, bytes), nullptr, true, to, from, bytes);
 }
-CUresult MemcpyDtoDAsync(Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+CUresult MemcpyDtoDAsync(Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                         CUstream stream) {
   return Copy(call, Plain(to, from, bytes), stream, false, to, from, bytes, stream);
 }
 CUresult MemcpyPeer(Call& call, CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                     CUcontext from_context, size_t bytes) {
-  return Copy(call, Plain(to, from, bytes), nullptr, true, to, to_context, from, from_context, bytes);
+  return Copy(call, Plain(to, from, bytes), nullptr, true, to, to_context, from, from_context,
+              bytes);
 }
 CUresult MemcpyPeerAsync(Call& call, CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                          CUcontext from_context, size_t bytes, CUstream stream) {
-  return Copy(call, Plain(to, from, bytes), stream, false, to, to_context, from, from_context, bytes,
-              stream);
+  return Copy(call, Plain(to, from, bytes), stream, false, to, to_context, from, from_context,
+              bytes, stream);
 }
 CUresult Memcpy2D(Call& call, const CUDA_MEMCPY2D* copy) {
   return Copy(call, Of(copy), nullptr, true, copy);

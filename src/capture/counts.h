@@ -7,8 +7,9 @@
 #include "src/capture/hook_table.h"
 
 extern "C" {
-[[gnu::visibility("hidden")]] extern uint64_t ss_calls[];           // by row; counted rows: in stubs.S
-[[gnu::visibility("hidden")]] extern uint8_t ss_counted_call_seen;  // something is new to NoteCountedCalls
+[[gnu::visibility("hidden")]] extern uint64_t ss_calls[];  // by row; counted rows: in stubs.S
+[[gnu::visibility(
+    "hidden")]] extern uint8_t ss_counted_call_seen;  // something is new to NoteCountedCalls
 }
 
 namespace ss::capture {
@@ -34,10 +35,11 @@ inline bool CountedCallSeen() {
   return __atomic_load_n(&ss_counted_call_seen, __ATOMIC_RELAXED) != 0;
 }
 
-// Emits an Unmodelled record for each name whose count has grown; at most every kCountsInterval records of
-// a thread unless `now`, since some programs mix a counted call into every launch.
+// Emits an Unmodelled record for each name whose count has grown; at most every kCountsInterval
+// records of a thread unless `now`, since some programs mix a counted call into every launch.
 void NoteCountedCalls(Thread& thread, bool now = false);
-// Emits all totals: at the end, and every kCountersInterval records of a thread, for those that are killed.
+// Emits all totals: at the end, and every kCountersInterval records of a thread, for those that are
+// killed.
 constexpr uint32_t kCountersInterval = 1 << 16;
 void NoteCounters(Thread& thread);
 void ResetCounts();  // in a forked child

@@ -9,11 +9,11 @@ namespace ss::capture {
 namespace {
 
 struct Tables {
-  const ElfW(Sym)* symbols = nullptr;
+  const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
   const uint32_t* hash = nullptr;      // DT_GNU_HASH
   const uint32_t* old_hash = nullptr;  // DT_HASH, where a linker wrote nothing else
-  const ElfW(Half)* versions = nullptr;
+  const ElfW(Half) * versions = nullptr;
 };
 
 struct Query {
@@ -28,7 +28,7 @@ const T* Pointer(const dl_phdr_info& image, ElfW(Addr) value) {
   return reinterpret_cast<const T*>(value < image.dlpi_addr ? value + image.dlpi_addr : value);
 }
 
-Tables ReadDynamic(const dl_phdr_info& image, const ElfW(Dyn)* entry) {
+Tables ReadDynamic(const dl_phdr_info& image, const ElfW(Dyn) * entry) {
   Tables tables;
   for (; entry->d_tag != DT_NULL; ++entry) {
     ElfW(Addr) value = entry->d_un.d_ptr;
@@ -58,7 +58,7 @@ bool IsDefaultVersion(const Tables& tables, uint32_t index) {
 }
 
 // The table: nbuckets, first symbol, bloom words, bloom shift, bloom[], buckets[], chains[].
-const ElfW(Sym)* Search(const Tables& tables, const char* name) {
+const ElfW(Sym) * Search(const Tables& tables, const char* name) {
   const uint32_t* hash = tables.hash;
   const uint32_t* buckets = hash + 4 + hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
   const uint32_t* chains = buckets + hash[0];
@@ -76,14 +76,15 @@ const ElfW(Sym)* Search(const Tables& tables, const char* name) {
 }
 
 // The old table says how many symbols there are (its second word); rare enough to be read through.
-const ElfW(Sym)* SearchAll(const Tables& tables, const char* name) {
+const ElfW(Sym) * SearchAll(const Tables& tables, const char* name) {
   for (uint32_t index = 1; index < tables.old_hash[1]; ++index) {
-    if (Names(tables, index, name) && IsDefaultVersion(tables, index)) return tables.symbols + index;
+    if (Names(tables, index, name) && IsDefaultVersion(tables, index))
+      return tables.symbols + index;
   }
   return nullptr;
 }
 
-const ElfW(Sym)* Lookup(const Tables& tables, const char* name) {
+const ElfW(Sym) * Lookup(const Tables& tables, const char* name) {
   if (!tables.symbols || !tables.strings) return nullptr;
   if (tables.hash && tables.hash[0]) return Search(tables, name);
   return tables.old_hash ? SearchAll(tables, name) : nullptr;
@@ -100,7 +101,8 @@ int Visit(dl_phdr_info* image, size_t, void* opaque) {
   if (!Matches(image->dlpi_name, query->library)) return 0;
   for (int i = 0; i < image->dlpi_phnum; ++i) {
     if (image->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-    auto* dynamic = reinterpret_cast<const ElfW(Dyn)*>(image->dlpi_addr + image->dlpi_phdr[i].p_vaddr);
+    auto* dynamic =
+        reinterpret_cast<const ElfW(Dyn)*>(image->dlpi_addr + image->dlpi_phdr[i].p_vaddr);
     const ElfW(Sym)* symbol = Lookup(ReadDynamic(*image, dynamic), query->symbol);
     if (symbol) query->found = reinterpret_cast<void*>(image->dlpi_addr + symbol->st_value);
   }

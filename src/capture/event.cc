@@ -50,7 +50,10 @@ CUresult EventRecordWithFlags(Call& call, CUevent event, CUstream stream, unsign
 CUresult EventQuery(Call& call, CUevent event) {
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(event);
-  call.Emit(trace::view::EventQuery{.event = Handle(event), .result = result, .stack = stack});
+  call.Emit(trace::view::EventQuery{.event = Handle(event),
+                                    .result = result,
+                                    .in_allocator = call.thread->in_allocator != 0,
+                                    .stack = stack});
   return result;
 }
 

@@ -1,5 +1,5 @@
-// One handler per row of hooks.def that is MODELLED. Signatures are cuda.h's behind the Call; parameters
-// that only newer headers can spell are void*.
+// One handler per row of hooks.def that is MODELLED. Signatures are cuda.h's behind the Call;
+// parameters that only newer headers can spell are void*.
 #pragma once
 
 #include <cuda.h>
@@ -97,7 +97,8 @@ CUresult MemsetD2D16(Call&, CUdeviceptr to, size_t pitch, unsigned short value, 
                      size_t height);
 CUresult MemsetD2D16Async(Call&, CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
                           size_t height, CUstream stream);
-CUresult MemsetD2D32(Call&, CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height);
+CUresult MemsetD2D32(Call&, CUdeviceptr to, size_t pitch, unsigned value, size_t width,
+                     size_t height);
 CUresult MemsetD2D32Async(Call&, CUdeviceptr to, size_t pitch, unsigned value, size_t width,
                           size_t height, CUstream stream);
 
@@ -117,8 +118,8 @@ CUresult MemAllocFromPoolAsync(Call&, CUdeviceptr* address, size_t bytes, CUmemo
                                CUstream stream);
 CUresult MemFreeAsync(Call&, CUdeviceptr address, CUstream stream);
 
-// A graph is being captured on this (resolved) stream, so the call just made did not run: it is counted,
-// and its caller records nothing.
+// A graph is being captured on this (resolved) stream, so the call just made did not run: it is
+// counted, and its caller records nothing.
 bool WentIntoGraph(uint64_t stream);
 // The same question before a call, uncounted.
 bool IsCapturing(uint64_t stream);

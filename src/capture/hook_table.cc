@@ -27,7 +27,8 @@ static int Newest(const char* base, int version, bool per_thread) {
   int best = kNoHook;
   for (int i = 0; i < kHooks; ++i) {
     const HookRow& row = kHookRows[i];
-    if (row.per_thread != per_thread || row.since > version || strcmp(row.base, base) != 0) continue;
+    if (row.per_thread != per_thread || row.since > version || strcmp(row.base, base) != 0)
+      continue;
     if (best == kNoHook || row.since > kHookRows[best].since) best = i;
   }
   return best;

@@ -1,5 +1,5 @@
-// Host functions: wrapped, so that accesses that the program reports from inside carry the token of the
-// call that queued them.
+// Host functions: wrapped, so that accesses that the program reports from inside carry the token of
+// the call that queued them.
 #include <sched.h>
 #include <sys/mman.h>
 

@@ -37,7 +37,8 @@ void* Take(size_t bytes) {
 
 using ParamInfo = CUresult (*)(CUfunction, size_t, size_t*, size_t*);
 
-// A CUkernel may be launched in place of a CUfunction, and the driver has separate questions for it.
+// A CUkernel may be launched in place of a CUfunction, and the driver has separate questions for
+// it.
 bool AskLayout(ParamInfo ask, CUfunction function, uint64_t* pairs, uint16_t* count) {
   if (!ask) return false;
   *count = 0;
@@ -64,8 +65,8 @@ struct Answer {
 Answer Ask(CUfunction function, uint64_t* pairs) {
   const Driver& driver = TheDriver();
   Answer answer;
-  bool is_function = driver.func_get_name &&
-                     driver.func_get_name(&answer.name, function) == CUDA_SUCCESS;
+  bool is_function =
+      driver.func_get_name && driver.func_get_name(&answer.name, function) == CUDA_SUCCESS;
   if (!is_function && driver.kernel_get_name) driver.kernel_get_name(&answer.name, function);
   answer.layout_known = AskLayout(driver.func_get_param_info, function, pairs, &answer.count);
   if (!answer.layout_known) {
@@ -84,7 +85,8 @@ FunctionInfo* Room(FunctionInfo* old, uint16_t count) {
   return info;
 }
 
-const FunctionInfo* Learn(Thread& thread, CUfunction function, FunctionInfo* old, uint32_t generation) {
+const FunctionInfo* Learn(Thread& thread, CUfunction function, FunctionInfo* old,
+                          uint32_t generation) {
   uint64_t* pairs = thread.words;
   Answer answer = Ask(function, pairs);
   FunctionInfo* info = Room(old, answer.count);
@@ -133,7 +135,8 @@ uint64_t TextId(Thread& thread, const char* text) {
 }
 
 const FunctionInfo* TheFunction(Thread& thread, CUfunction function) {
-  auto* info = reinterpret_cast<FunctionInfo*>(g_functions.Get(reinterpret_cast<uint64_t>(function)));
+  auto* info =
+      reinterpret_cast<FunctionInfo*>(g_functions.Get(reinterpret_cast<uint64_t>(function)));
   uint32_t generation = g_generation.load(std::memory_order_acquire);
   if (info && info->generation.load(std::memory_order_acquire) == generation) return info;
   return Learn(thread, function, info, generation);
@@ -143,7 +146,8 @@ void ForgetFunctions() { g_generation.fetch_add(1); }
 
 void NoteContext(Thread& thread, uint64_t context, CUdevice device) {
   if (!g_contexts.Insert(context, static_cast<uint64_t>(device) + 1)) return;
-  Note(thread, trace::view::ContextCreate{.context = context, .device = static_cast<uint64_t>(device)});
+  Note(thread,
+       trace::view::ContextCreate{.context = context, .device = static_cast<uint64_t>(device)});
 }
 
 void SeenContext(Thread& thread, uint64_t context) {

@@ -1,5 +1,5 @@
-// Names, functions and contexts that records refer to: told to the collector once, before the call that
-// needs them.
+// Names, functions and contexts that records refer to: told to the collector once, before the call
+// that needs them.
 #pragma once
 
 #include <cuda.h>

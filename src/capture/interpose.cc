@@ -1,7 +1,7 @@
-// How a program gets at the driver besides linking it: dlsym, dlvsym (the entry points are in stubs.S)
-// and cuGetProcAddress. Whatever lookup finds a function of hooks.def gives out our stub for it.
+// How a program gets at the driver besides linking it: dlsym, dlvsym (the entry points are in
+// stubs.S) and cuGetProcAddress. Whatever lookup finds a function of hooks.def gives out our stub
+// for it.
 #include <dlfcn.h>
-
 #include <string.h>
 
 #include "src/capture/call.h"
@@ -11,7 +11,8 @@
 namespace ss::capture {
 namespace {
 
-// A library may export a function of the driver's name for purposes of its own: only the driver's is ours.
+// A library may export a function of the driver's name for purposes of its own: only the driver's
+// is ours.
 void* Redirect(const char* name, void* found) {
   if (!found || IsStub(found)) return found;
   int hook = FindHook(name);
@@ -20,7 +21,8 @@ void* Redirect(const char* name, void* found) {
   return Stub(hook);
 }
 
-// The newest CUDA whose functions the table knows; a newer ABI of a function may have other parameters.
+// The newest CUDA whose functions the table knows; a newer ABI of a function may have other
+// parameters.
 constexpr int kTableVersion = 13000;
 
 int RowByAddress(const char* base, const void* given) {
@@ -40,8 +42,9 @@ bool IsOldAbi(const char* base, cuuint64_t flags, const void* given) {
   return ask(base, &function, kTableVersion, flags, &status) == CUDA_SUCCESS && function == given;
 }
 
-// The row whose function the driver gave out. By name and version first, since rows may share an address;
-// a driver may also give out entry points that it does not export, then the version must decide.
+// The row whose function the driver gave out. By name and version first, since rows may share an
+// address; a driver may also give out entry points that it does not export, then the version must
+// decide.
 int RowOf(const char* base, int version, cuuint64_t flags, bool per_thread, const void* given) {
   int hook = FindHook(base, version, per_thread);
   if (hook == kNoHook) return kNoHook;
@@ -96,10 +99,12 @@ extern "C" {
   return FindHook(name) != kNoHook && !DriverExports(name);
 }
 
-// Where a counted stub goes. Stays unresolved when the driver lacks the function: it may be loaded later.
+// Where a counted stub goes. Stays unresolved when the driver lacks the function: it may be loaded
+// later.
 [[gnu::visibility("hidden")]] void* ss_resolve(uint32_t hook) {
   void* function = Real(static_cast<int>(hook));
-  if (HasReal(static_cast<int>(hook))) __atomic_store_n(&ss_entries[hook], function, __ATOMIC_RELEASE);
+  if (HasReal(static_cast<int>(hook)))
+    __atomic_store_n(&ss_entries[hook], function, __ATOMIC_RELEASE);
   return function;
 }
 }

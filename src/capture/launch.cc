@@ -23,8 +23,8 @@ class WordList {
  public:
   explicit WordList(uint64_t* pairs) : pairs_(pairs) {}
 
-  // `data` holds the parameter bytes from `offset` on. Structs by value are scanned like everything else:
-  // what they contain changes from launch to launch, so every launch is scanned.
+  // `data` holds the parameter bytes from `offset` on. Structs by value are scanned like everything
+  // else: what they contain changes from launch to launch, so every launch is scanned.
   void Scan(const void* data, size_t offset, size_t size) {
     auto* bytes = static_cast<const char*>(data);
     for (size_t at = (offset + 7) & ~size_t{7}; at + sizeof(uint64_t) <= offset + size; at += 8) {
@@ -124,13 +124,13 @@ CUresult LaunchKernel(Call& call, CUfunction function, unsigned grid_x, unsigned
                       unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                       unsigned shared, CUstream stream, void** params, void** extra) {
   Launched launched = Prepare(call, function, stream, params, extra);
-  CUresult result = call.Forward(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared,
-                                 stream, params, extra);
+  CUresult result = call.Forward(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                                 shared, stream, params, extra);
   return Finish(call, launched, 0, result);
 }
 
-CUresult LaunchKernelEx(Call& call, const CUlaunchConfig* config, CUfunction function, void** params,
-                        void** extra) {
+CUresult LaunchKernelEx(Call& call, const CUlaunchConfig* config, CUfunction function,
+                        void** params, void** extra) {
   if (!config) return call.Forward(config, function, params, extra);
   Launched launched = Prepare(call, function, config->hStream, params, extra);
   uint64_t kind = KindOf(*config);
@@ -142,8 +142,8 @@ CUresult LaunchCooperative(Call& call, CUfunction function, unsigned grid_x, uns
                            unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                            unsigned shared, CUstream stream, void** params) {
   Launched launched = Prepare(call, function, stream, params, nullptr);
-  CUresult result = call.Forward(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared,
-                                 stream, params);
+  CUresult result = call.Forward(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                                 shared, stream, params);
   return Finish(call, launched, kCooperative, result);
 }
 

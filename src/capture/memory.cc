@@ -16,7 +16,8 @@ uint64_t Address(Pointer pointer) {
   return (uint64_t)pointer;
 }
 
-// Libraries that link the CUDA runtime statically call from their own code; the others through libcudart.
+// Libraries that link the CUDA runtime statically call from their own code; the others through
+// libcudart.
 bool IsPrivate(const Call& call) {
   const void* author = AuthorOf(call.caller, call.cfa);
   auto address = reinterpret_cast<uint64_t>(author);
@@ -140,11 +141,8 @@ CUresult MemFreeAsync(Call& call, CUdeviceptr address, CUstream stream) {
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(address, stream);
   if (WentIntoGraph(handle)) return result;
-  call.Emit(trace::view::FreeAsync{.address = address,
-                                   .stream = handle,
-                                   .context = context,
-                                   .result = result,
-                                   .stack = stack});
+  call.Emit(trace::view::FreeAsync{
+      .address = address, .stream = handle, .context = context, .result = result, .stack = stack});
   return result;
 }
 

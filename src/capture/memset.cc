@@ -53,23 +53,23 @@ CUresult MemsetD32Async(Call& call, CUdeviceptr to, unsigned value, size_t count
 }
 CUresult MemsetD2D8(Call& call, CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
                     size_t height) {
-  return Set(call, Rows<unsigned char>(pitch, width, height), nullptr, true, to, pitch, value, width,
-             height);
+  return Set(call, Rows<unsigned char>(pitch, width, height), nullptr, true, to, pitch, value,
+             width, height);
 }
-CUresult MemsetD2D8Async(Call& call, CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
-                         size_t height, CUstream stream) {
-  return Set(call, Rows<unsigned char>(pitch, width, height), stream, false, to, pitch, value, width,
-             height, stream);
+CUresult MemsetD2D8Async(Call& call, CUdeviceptr to, size_t pitch, unsigned char value,
+                         size_t width, size_t height, CUstream stream) {
+  return Set(call, Rows<unsigned char>(pitch, width, height), stream, false, to, pitch, value,
+             width, height, stream);
 }
 CUresult MemsetD2D16(Call& call, CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
                      size_t height) {
-  return Set(call, Rows<unsigned short>(pitch, width, height), nullptr, true, to, pitch, value, width,
-             height);
+  return Set(call, Rows<unsigned short>(pitch, width, height), nullptr, true, to, pitch, value,
+             width, height);
 }
-CUresult MemsetD2D16Async(Call& call, CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
-                          size_t height, CUstream stream) {
-  return Set(call, Rows<unsigned short>(pitch, width, height), stream, false, to, pitch, value, width,
-             height, stream);
+CUresult MemsetD2D16Async(Call& call, CUdeviceptr to, size_t pitch, unsigned short value,
+                          size_t width, size_t height, CUstream stream) {
+  return Set(call, Rows<unsigned short>(pitch, width, height), stream, false, to, pitch, value,
+             width, height, stream);
 }
 CUresult MemsetD2D32(Call& call, CUdeviceptr to, size_t pitch, unsigned value, size_t width,
                      size_t height) {

@@ -22,7 +22,9 @@ struct NamePrefix {
   Kind kind;
 };
 constexpr NamePrefix kKinds[] = {
-    {"libcublas", kPrivateLibrary}, {"libcudnn", kPrivateLibrary}, {"libnccl", kPrivateLibrary},
+    {"libcublas", kPrivateLibrary},
+    {"libcudnn", kPrivateLibrary},
+    {"libnccl", kPrivateLibrary},
     {"libcudart", kCudaRuntime},
 };
 

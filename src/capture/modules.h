@@ -1,5 +1,5 @@
-// The executable images of the process: told to the collector for symbolisation, and asked whose code
-// made a call.
+// The executable images of the process: told to the collector for symbolisation, and asked whose
+// code made a call.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,8 @@ namespace ss::capture {
 namespace {
 
 constexpr size_t kMaxRingMegabytes = 1024;
-constexpr const char* kCollectorKeys[] = {"mode", "max_trace_mb", "halt_on_error", "min_confidence"};
+constexpr const char* kCollectorKeys[] = {"mode", "max_trace_mb", "halt_on_error",
+                                          "min_confidence"};
 
 struct Item {
   const char* key;
@@ -72,7 +73,8 @@ Options ParseOptions(const char* text) {
     const char* value = text + key_size + (key_size < size);
     Item item{text, key_size, value, size - static_cast<size_t>(value - text)};
     if (size && !Read(item, &options)) {
-      fprintf(stderr, "StreamSan: STREAMSAN_OPTIONS: '%.*s' is not understood and ignored "
+      fprintf(stderr,
+              "StreamSan: STREAMSAN_OPTIONS: '%.*s' is not understood and ignored "
               "(stacks=0|1, ring_mb=1..1024, on_full=block|drop, disable=0|1)\n",
               static_cast<int>(size), text);
     }

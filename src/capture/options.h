@@ -1,5 +1,5 @@
-// STREAMSAN_OPTIONS=key=value:key=value, the part of it that concerns the watched process. Parsed here
-// and nowhere else in this folder.
+// STREAMSAN_OPTIONS=key=value:key=value, the part of it that concerns the watched process. Parsed
+// here and nowhere else in this folder.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,9 @@ struct Options {
   size_t ring_bytes = 0;        // 0 = the ring's own default
 };
 
-// `text` may be null. An unknown key or a value that cannot be read is reported on stderr, once, and
-// changes nothing; keys of the collecting process (mode, max_trace_mb, ...) are known and passed over.
+// `text` may be null. An unknown key or a value that cannot be read is reported on stderr, once,
+// and changes nothing; keys of the collecting process (mode, max_trace_mb, ...) are known and
+// passed over.
 Options ParseOptions(const char* text);
 
 }  // namespace ss::capture

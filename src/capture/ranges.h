@@ -1,6 +1,6 @@
-// Where memory that the program allocated lies, coarsely: the first sieve for words of launch parameters.
-// Two spans, because device and host memory are far apart. They only grow; what is really alive is the
-// importer's business.
+// Where memory that the program allocated lies, coarsely: the first sieve for words of launch
+// parameters. Two spans, because device and host memory are far apart. They only grow; what is
+// really alive is the importer's business.
 #pragma once
 
 #include <atomic>

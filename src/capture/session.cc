@@ -31,7 +31,8 @@ enum State : int {
 };
 
 std::atomic<int> g_state{kCold};
-pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;  // opening and reopening; never around driver calls
+pthread_mutex_t g_lock =
+    PTHREAD_MUTEX_INITIALIZER;  // opening and reopening; never around driver calls
 trace::RingClient* g_client;
 Options g_options;
 pthread_key_t g_key;
@@ -39,7 +40,8 @@ bool g_prepared;  // key, exit handler and tables exist
 std::atomic<bool> g_exiting;
 
 [[gnu::tls_model("initial-exec")]] thread_local Thread* t_thread;
-[[gnu::tls_model("initial-exec")]] thread_local bool t_busy;  // opening: our own calls are not looked at
+[[gnu::tls_model(
+    "initial-exec")]] thread_local bool t_busy;  // opening: our own calls are not looked at
 
 constexpr char kName[] = "StreamSan";
 
@@ -106,8 +108,8 @@ void IntroduceThread(Thread& thread) {
 }
 
 Thread* NewThread() {
-  void* memory = mmap(nullptr, kThreadMapping, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, kThreadMapping, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   auto* thread = static_cast<Thread*>(memory);
   thread->record = static_cast<uint8_t*>(memory) + kThreadBytes;
@@ -140,15 +142,14 @@ void IntroduceProcess(Thread& thread, bool late) {
   clock_gettime(CLOCK_REALTIME, &now);
   int version = 0;
   if (DriverLoaded() && TheDriver().driver_get_version) TheDriver().driver_get_version(&version);
-  Note(thread, trace::view::Process{
-                   .pid = static_cast<uint64_t>(getpid()),
-                   .parent = static_cast<uint64_t>(getppid()),
-                   .start_ns = static_cast<uint64_t>(now.tv_sec) * 1000000000 +
-                               static_cast<uint64_t>(now.tv_nsec),
-                   .command = CommandLine(command, sizeof command),
-                   .rank = Rank(),
-                   .late = late,
-                   .driver_version = static_cast<uint64_t>(version)});
+  Note(thread, trace::view::Process{.pid = static_cast<uint64_t>(getpid()),
+                                    .parent = static_cast<uint64_t>(getppid()),
+                                    .start_ns = static_cast<uint64_t>(now.tv_sec) * 1000000000 +
+                                                static_cast<uint64_t>(now.tv_nsec),
+                                    .command = CommandLine(command, sizeof command),
+                                    .rank = Rank(),
+                                    .late = late,
+                                    .driver_version = static_cast<uint64_t>(version)});
 }
 
 // A forked child that runs the exit handlers without having used the driver itself says nothing.
@@ -263,7 +264,8 @@ Thread* FindThread(bool driver_is_up) {
 
 Thread* CurrentThread(bool driver_is_up) {
   Thread* thread = t_thread;
-  if (thread && thread->ring->alive()) [[likely]] return thread;
+  if (thread && thread->ring->alive()) [[likely]]
+    return thread;
   if (t_busy || g_state.load(std::memory_order_relaxed) == kPassive) return nullptr;
   t_busy = true;
   thread = FindThread(driver_is_up);

@@ -1,8 +1,9 @@
 // The connection of this process image to its collector, and what each of its threads has.
 //
-// Nothing is opened before the program touches CUDA: the first successful cuInit (or annotation) opens
-// the session, a thread's first record opens its ring. A forked child finds the ring's and the client's
-// pages wiped and begins anew. Without STREAMSAN_SOCKET, or with disable=1, all calls are only forwarded.
+// Nothing is opened before the program touches CUDA: the first successful cuInit (or annotation)
+// opens the session, a thread's first record opens its ring. A forked child finds the ring's and
+// the client's pages wiped and begins anew. Without STREAMSAN_SOCKET, or with disable=1, all calls
+// are only forwarded.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +19,23 @@ class StackCache;
 
 struct Thread {
   trace::RingWriter* ring;
-  uint64_t last_context;   // CUcontext that is known to have its record
-  uint64_t host_token;     // host function that this thread runs now, 0 = none
-  uint32_t since_counts;   // records since the counts of unmodelled calls were last looked at
-  uint32_t records;        // calls recorded, modulo 2^32
-  bool in_driver;          // inside a driver call: what it calls itself is not the program's
+  uint64_t last_context;  // CUcontext that is known to have its record
+  uint64_t host_token;    // host function that this thread runs now, 0 = none
+  uint32_t in_allocator;  // depth of streamsan_pool_enter
+  uint32_t since_counts;  // records since the counts of unmodelled calls were last looked at
+  uint32_t records;       // calls recorded, modulo 2^32
+  bool in_driver;         // inside a driver call: what it calls itself is not the program's
   StackCache* stack_cache;
-  uintptr_t stack_low;     // this thread's own stack
+  uintptr_t stack_low;  // this thread's own stack
   uintptr_t stack_high;
-  uint8_t* record;         // trace::kMaxRecord bytes
-  uint64_t* words;         // 2 * kMaxWords
+  uint8_t* record;  // trace::kMaxRecord bytes
+  uint64_t* words;  // 2 * kMaxWords
 };
 constexpr uint32_t kMaxWords = 3200;  // of a launch, as many as a record holds for certain
 
-// The calling thread's state while a session is open, null otherwise (then the call is only forwarded).
-// `driver_is_up`: the caller knows that the program initialised the driver, so open the session now.
+// The calling thread's state while a session is open, null otherwise (then the call is only
+// forwarded). `driver_is_up`: the caller knows that the program initialised the driver, so open the
+// session now.
 Thread* CurrentThread(bool driver_is_up = false);
 
 // Called around the program's cuInit.

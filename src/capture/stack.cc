@@ -1,8 +1,9 @@
 #include "src/capture/stack.h"
 
-#include <new>
 #include <sys/mman.h>
 #include <unwind.h>
+
+#include <new>
 
 #include "src/capture/counts.h"
 #include "src/capture/modules.h"
@@ -27,8 +28,8 @@ struct Walk {
   explicit Walk(uintptr_t cfa) : first_slot(cfa - sizeof(void*)) {}
 };
 
-// During the walk the unwinder's CFA is the stack pointer of the frame at its call, so the return address
-// into this frame lies right below it.
+// During the walk the unwinder's CFA is the stack pointer of the frame at its call, so the return
+// address into this frame lies right below it.
 _Unwind_Reason_Code Step(_Unwind_Context* context, void* opaque) {
   auto& walk = *static_cast<Walk*>(opaque);
   uint64_t slot = _Unwind_GetCFA(context) - sizeof(void*);
@@ -118,7 +119,8 @@ class StackCache {
   static bool Holds(const Way& way) {
     auto* base = reinterpret_cast<const char*>(way.cfa - sizeof(void*));
     for (uint32_t i = 1; i < way.count; ++i) {
-      if (*reinterpret_cast<const uint64_t*>(base + way.offsets[i]) != way.addresses[i]) return false;
+      if (*reinterpret_cast<const uint64_t*>(base + way.offsets[i]) != way.addresses[i])
+        return false;
     }
     return true;
   }

@@ -5,7 +5,8 @@
 namespace ss::capture {
 namespace {
 
-std::atomic<int> g_captures;  // streams that capture now; asking the driver each time would cost too much
+std::atomic<int>
+    g_captures;  // streams that capture now; asking the driver each time would cost too much
 
 uint64_t Handle(CUstream stream) { return reinterpret_cast<uint64_t>(stream); }
 
@@ -85,8 +86,11 @@ CUresult StreamQuery(Call& call, CUstream stream) {
   uint64_t context = ContextOf(*call.thread, handle);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(stream);
-  call.Emit(trace::view::StreamQuery{
-      .stream = handle, .context = context, .result = result, .stack = stack});
+  call.Emit(trace::view::StreamQuery{.stream = handle,
+                                     .context = context,
+                                     .result = result,
+                                     .in_allocator = call.thread->in_allocator != 0,
+                                     .stack = stack});
   return result;
 }
 

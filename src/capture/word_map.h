@@ -1,6 +1,6 @@
-// A map of 64-bit words for the hot path: open addressing in pages that the kernel gives on first touch,
-// no lock, no allocation, never rehashed. Keys stay once they are in (handles come back); value 0 means
-// absent. A full map refuses new keys: the caller then asks the driver each time.
+// A map of 64-bit words for the hot path: open addressing in pages that the kernel gives on first
+// touch, no lock, no allocation, never rehashed. Keys stay once they are in (handles come back);
+// value 0 means absent. A full map refuses new keys: the caller then asks the driver each time.
 #pragma once
 
 #include <sys/mman.h>

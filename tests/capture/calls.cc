@@ -1,5 +1,6 @@
-// Calls every modelled function of the driver at least once and prints how often, by exported name; then
-// the values that the records must show. How it gets at the driver is argv[1]: link, dlsym, dlvsym or proc.
+// Calls every modelled function of the driver at least once and prints how often, by exported name;
+// then the values that the records must show. How it gets at the driver is argv[1]: link, dlsym,
+// dlvsym or proc.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -30,7 +31,8 @@ std::string BaseName(std::string symbol) {
 void* Lookup(const char* symbol, void* linked) {
   if (g_mode == "link") return linked;
   if (g_mode == "dlsym") return dlsym(g_driver, symbol);
-  if (g_mode == "dlvsym") {  // the driver has no versions: glibc finds nothing, we must not find more
+  if (g_mode ==
+      "dlvsym") {  // the driver has no versions: glibc finds nothing, we must not find more
     void* versioned = dlvsym(g_driver, symbol, "CUDA_1");
     return versioned ? versioned : dlsym(g_driver, symbol);
   }
@@ -65,16 +67,18 @@ CUresult CallIt(const char* symbol, F* linked, A... arguments) {
 #define NAME2(name) #name
 #define NAME(name) NAME2(name)
 #define CALL(name, ...) CallIt(NAME(name), name __VA_OPT__(, ) __VA_ARGS__)
-#define OK(name, ...)                                                   \
-  do {                                                                  \
-    CUresult result = CALL(name __VA_OPT__(, ) __VA_ARGS__);            \
-    if (result != CUDA_SUCCESS) {                                       \
+#define OK(name, ...)                                                    \
+  do {                                                                   \
+    CUresult result = CALL(name __VA_OPT__(, ) __VA_ARGS__);             \
+    if (result != CUDA_SUCCESS) {                                        \
       fprintf(stderr, "%s: %d\n", NAME(name), static_cast<int>(result)); \
-      exit(4);                                                          \
-    }                                                                   \
+      exit(4);                                                           \
+    }                                                                    \
   } while (0)
 
-void Show(const char* name, uint64_t value) { printf("%s 0x%llx\n", name, (unsigned long long)value); }
+void Show(const char* name, uint64_t value) {
+  printf("%s 0x%llx\n", name, (unsigned long long)value);
+}
 
 constexpr size_t kBytes = 4096;
 
@@ -199,9 +203,11 @@ void Memsets(const State& s) {
 
 void HostFunctions(const State& s) {
   static int ran;
-  OK(cuLaunchHostFunc, s.stream, [](void* data) { ++*static_cast<int*>(data); }, &ran);
-  OK(cuStreamAddCallback, s.stream,
-     [](CUstream, CUresult, void* data) { ++*static_cast<int*>(data); }, &ran, 0);
+  OK(
+      cuLaunchHostFunc, s.stream, [](void* data) { ++*static_cast<int*>(data); }, &ran);
+  OK(
+      cuStreamAddCallback, s.stream,
+      [](CUstream, CUresult, void* data) { ++*static_cast<int*>(data); }, &ran, 0);
   OK(cuStreamSynchronize, s.stream);
   Show("host_functions_ran", static_cast<uint64_t>(ran));
 }
@@ -279,7 +285,8 @@ int main(int argc, char** argv) {
   HostFunctions(s);
   Order(s);
   Memory(s);
-  CALL(cuMemPrefetchAsync, s.block, 16, CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, 0, s.stream);
+  CALL(cuMemPrefetchAsync, s.block, 16, CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, 0,
+       s.stream);
   Finish(s);
   for (auto& [name, count] : g_calls) printf("calls:%s %u\n", name.c_str(), count);
   return 0;

@@ -9,8 +9,8 @@ VGPU_KERNEL(touch, (TenPointers p, uint32_t n, float* last)) {
   }
 }
 
-VGPU_KERNEL(ten, (float* a, float* b, float* c, float* d, float* e, float* f, float* g, float* h, float* i,
-                  float* j)) {
+VGPU_KERNEL(ten, (float* a, float* b, float* c, float* d, float* e, float* f, float* g, float* h,
+                  float* i, float* j)) {
   if (vgpu_thread() == 0) a[0] = b[0] = c[0] = d[0] = e[0] = f[0] = g[0] = h[0] = i[0] = j[0] = 1;
 }
 

@@ -191,16 +191,17 @@ TEST_P(Calls, NamesComeBeforeTheirUse) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, Calls,
-    testing::Values(Way{"capture_calls", "link", kLegacyStream},
-                    Way{"capture_calls", "dlsym", kLegacyStream},
-                    Way{"capture_calls", "dlvsym", kLegacyStream},
-                    Way{"capture_calls", "proc", kLegacyStream},
-                    Way{"capture_calls_ptds", "link", kPerThreadStream},
-                    Way{"capture_calls_ptds", "dlsym", kPerThreadStream},
-                    Way{"capture_calls_ptds", "proc", kPerThreadStream}),
-    [](const auto& info) { return std::string(info.param.program).substr(8) + "_" + info.param.mode; });
+INSTANTIATE_TEST_SUITE_P(All, Calls,
+                         testing::Values(Way{"capture_calls", "link", kLegacyStream},
+                                         Way{"capture_calls", "dlsym", kLegacyStream},
+                                         Way{"capture_calls", "dlvsym", kLegacyStream},
+                                         Way{"capture_calls", "proc", kLegacyStream},
+                                         Way{"capture_calls_ptds", "link", kPerThreadStream},
+                                         Way{"capture_calls_ptds", "dlsym", kPerThreadStream},
+                                         Way{"capture_calls_ptds", "proc", kPerThreadStream}),
+                         [](const auto& info) {
+                           return std::string(info.param.program).substr(8) + "_" + info.param.mode;
+                         });
 
 }  // namespace
 }  // namespace ss::test

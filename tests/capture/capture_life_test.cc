@@ -99,7 +99,8 @@ TEST(Life, EachThreadHasItsRing) {
   EXPECT_EQ(watched.status, 0) << watched.errors;
   std::set<std::string> names;
   for (const Thread& thread : watched.All<Thread>()) names.insert(thread.name);
-  for (const char* name : {"worker0", "worker1", "worker2", "worker3"}) EXPECT_TRUE(names.count(name));
+  for (const char* name : {"worker0", "worker1", "worker2", "worker3"})
+    EXPECT_TRUE(names.count(name));
   EXPECT_EQ(watched.All<ThreadEnd>().size(), 4u);
   EXPECT_EQ(watched.All<Memset>().size(), 400u);
   uint64_t before = 0;
@@ -222,6 +223,18 @@ TEST(Life, Annotations) {
   EXPECT_EQ(watched.Text(watched.All<NoteStreamName>()[0].text_id), "comm");
   ASSERT_EQ(watched.All<NoteThreadName>().size(), 1u);
   EXPECT_EQ(watched.Text(watched.All<NoteThreadName>()[0].text_id), "loader");
+}
+
+TEST(Life, QueriesOfAnAllocatorAreMarked) {
+  Watched watched = Life({"annotations"});
+  auto events = watched.All<EventQuery>();
+  auto streams = watched.All<StreamQuery>();
+  ASSERT_EQ(events.size(), 2u) << watched.errors;
+  ASSERT_EQ(streams.size(), 2u);
+  EXPECT_EQ(events[0].in_allocator, 1u);
+  EXPECT_EQ(streams[0].in_allocator, 1u);
+  EXPECT_EQ(events[1].in_allocator, 0u);
+  EXPECT_EQ(streams[1].in_allocator, 0u);
 }
 
 TEST(Life, HostAccessesInsideAHostFunctionCarryItsToken) {

@@ -1,6 +1,6 @@
-#include "src/capture/options.h"
-
 #include <gtest/gtest.h>
+
+#include "src/capture/options.h"
 
 namespace ss::capture {
 namespace {
@@ -30,8 +30,8 @@ TEST(Options, PassesOverTheCollectorsKeys) {
 }
 
 TEST(Options, NamesWhatItDoesNotUnderstandAndGoesOn) {
-  for (const char* bad : {"stack=1", "stacks=yes", "ring_mb=0", "ring_mb=9999", "ring_mb=4k", "on_full=",
-                          "disable", "=1"}) {
+  for (const char* bad : {"stack=1", "stacks=yes", "ring_mb=0", "ring_mb=9999", "ring_mb=4k",
+                          "on_full=", "disable", "=1"}) {
     testing::internal::CaptureStderr();
     Options options = ParseOptions((std::string(bad) + ":on_full=drop").c_str());
     std::string said = testing::internal::GetCapturedStderr();

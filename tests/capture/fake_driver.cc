@@ -1,5 +1,6 @@
-// A driver that only answers: enough of libcuda to see that arguments, results and lookups pass unharmed,
-// and launches that do nothing, so that what is measured on them is the capture library alone.
+// A driver that only answers: enough of libcuda to see that arguments, results and lookups pass
+// unharmed, and launches that do nothing, so that what is measured on them is the capture library
+// alone.
 #include <cuda.h>
 #include <string.h>
 
@@ -27,10 +28,10 @@ EXPORT CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
 EXPORT CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
 
 #undef cuMemcpyBatchAsync
-EXPORT CUresult cuMemcpyBatchAsync(size_t a, size_t b, size_t c, size_t d, size_t e, size_t f, size_t g,
-                                   size_t h, size_t i) {
-  return static_cast<CUresult>(((((((a * 10 + b) * 10 + c) * 10 + d) * 10 + e) * 10 + f) * 10 + g) * 100 +
-                               h * 10 + i);
+EXPORT CUresult cuMemcpyBatchAsync(size_t a, size_t b, size_t c, size_t d, size_t e, size_t f,
+                                   size_t g, size_t h, size_t i) {
+  return static_cast<CUresult>(
+      ((((((a * 10 + b) * 10 + c) * 10 + d) * 10 + e) * 10 + f) * 10 + g) * 100 + h * 10 + i);
 }
 
 EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
@@ -48,7 +49,8 @@ EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*)
   *function = reinterpret_cast<CUfunction>(0x300);
   return CUDA_SUCCESS;
 }
-EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset, size_t* size) {
+EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset,
+                                   size_t* size) {
   if (function != reinterpret_cast<CUfunction>(0x300)) return CUDA_ERROR_INVALID_HANDLE;
   *offset = 8 * index;
   *size = 8;
@@ -60,8 +62,8 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
   next += bytes;
   return CUDA_SUCCESS;
 }
-EXPORT CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                               unsigned, CUstream, void**, void**) {
+EXPORT CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                               unsigned, unsigned, CUstream, void**, void**) {
   return CUDA_SUCCESS;
 }
 
@@ -79,22 +81,24 @@ EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* stat
   *status = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
-// Runs it at once; a graph would run it at each launch, so it must be the program's own function then.
+// Runs it at once; a graph would run it at each launch, so it must be the program's own function
+// then.
 EXPORT CUresult cuLaunchHostFunc(CUstream, CUhostFn function, void* data) {
   function(data);
   function(data);
   return CUDA_SUCCESS;
 }
 
-// Streams as a driver exports them; events through entry points that it does not export, the newest form
-// of which this tool cannot know.
+// Streams as a driver exports them; events through entry points that it does not export, the newest
+// form of which this tool cannot know.
 #undef cuGetProcAddress
 EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version, cuuint64_t,
                                     CUdriverProcAddressQueryResult*) {
   *function = nullptr;
   if (!strcmp(name, "cuStreamQuery")) *function = reinterpret_cast<void*>(cuStreamQuery);
   if (!strcmp(name, "cuEventQuery")) {
-    *function = version >= 99000 ? reinterpret_cast<void*>(Newer) : reinterpret_cast<void*>(Unexported);
+    *function =
+        version >= 99000 ? reinterpret_cast<void*>(Newer) : reinterpret_cast<void*>(Unexported);
   }
   return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }

@@ -199,10 +199,19 @@ int Annotations() {
   streamsan_pool_free(&memory[1], &memory[8]);
   streamsan_fill(nullptr, memory, 48);
   streamsan_device_flag(memory, 4);
+  CUevent event;
+  OK(cuEventCreate(&event, 0));
+  streamsan_pool_enter(memory);
+  OK(cuEventQuery(event));
+  OK(cuStreamQuery(stream));
+  streamsan_pool_leave(memory);
+  streamsan_pool_leave(memory);  // one too many must not count
+  OK(cuEventQuery(event));
+  OK(cuStreamQuery(stream));
   streamsan_stream_name(stream, "comm");
   streamsan_thread_name("loader");
-  OK(cuLaunchHostFunc(stream, [](void* data) { streamsan_host_access(data, 8, STREAMSAN_WRITE); },
-                      memory));
+  OK(cuLaunchHostFunc(
+      stream, [](void* data) { streamsan_host_access(data, 8, STREAMSAN_WRITE); }, memory));
   OK(cuStreamSynchronize(stream));
   streamsan_host_access(memory, 1, STREAMSAN_READ);
   printf("memory %p\nstream %p\n", static_cast<void*>(memory), static_cast<void*>(stream));

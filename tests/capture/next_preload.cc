@@ -1,5 +1,5 @@
-// An allocator hook of the common kind: finds the next malloc by dlsym(RTLD_NEXT). If somebody between us
-// and glibc became the caller, NEXT would be this very function, for ever.
+// An allocator hook of the common kind: finds the next malloc by dlsym(RTLD_NEXT). If somebody
+// between us and glibc became the caller, NEXT would be this very function, for ever.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,4 +24,6 @@ extern "C" __attribute__((visibility("default"))) void* malloc(size_t bytes) {
   return block;
 }
 
-__attribute__((destructor)) static void Report() { fprintf(stderr, "next_preload_used %d\n", g_calls > 0); }
+__attribute__((destructor)) static void Report() {
+  fprintf(stderr, "next_preload_used %d\n", g_calls > 0);
+}

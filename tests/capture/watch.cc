@@ -24,8 +24,8 @@ std::vector<std::string> Environment(const RunOptions& options, const std::strin
     if (!library.empty()) preload += (preload.empty() ? "" : ":") + library;
   }
   environment.push_back("LD_PRELOAD=" + preload);
-  environment.push_back(std::string("LD_LIBRARY_PATH=") + SS_BINARY_DIR + "/lib/vgpu:" +
-                        SS_BINARY_DIR + "/lib");
+  environment.push_back(std::string("LD_LIBRARY_PATH=") + SS_BINARY_DIR +
+                        "/lib/vgpu:" + SS_BINARY_DIR + "/lib");
   if (options.with_socket) environment.push_back("STREAMSAN_SOCKET=" + socket);
   for (const std::string& entry : options.environment) environment.push_back(entry);
   return environment;
@@ -58,7 +58,8 @@ std::string ReadAll(int fd) {
   std::string text;
   char buffer[4096];
   ssize_t size;
-  while ((size = read(fd, buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<size_t>(size));
+  while ((size = read(fd, buffer, sizeof buffer)) > 0)
+    text.append(buffer, static_cast<size_t>(size));
   close(fd);
   return text;
 }

@@ -1,10 +1,10 @@
-// Counts driver calls by function with CUPTI's callbacks: the independent witness against which the capture
-// library's own counts are held (compare_counts.py).
+// Counts driver calls by function with CUPTI's callbacks: the independent witness against which the
+// capture library's own counts are held (compare_counts.py).
 //
-// CUDA_INJECTION64_PATH=<this library> makes the driver load it at the first cuInit; LD_PRELOAD together
-// with CUPTI_COUNTS_EARLY=1 subscribes before that, so that cuInit is counted as well. The counts, lines
-// "name count", go to the file that CUPTI_COUNTS_FILE names ("%p" in it = process id), at exit; else to
-// stderr.
+// CUDA_INJECTION64_PATH=<this library> makes the driver load it at the first cuInit; LD_PRELOAD
+// together with CUPTI_COUNTS_EARLY=1 subscribes before that, so that cuInit is counted as well. The
+// counts, lines "name count", go to the file that CUPTI_COUNTS_FILE names ("%p" in it = process
+// id), at exit; else to stderr.
 #include <cuda.h>
 #include <cupti.h>
 #include <stdio.h>
@@ -82,4 +82,6 @@ __attribute__((constructor)) void StartEarly() {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) int InitializeInjection() { return Start() ? 1 : 0; }
+extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
+  return Start() ? 1 : 0;
+}

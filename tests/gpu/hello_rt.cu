@@ -1,5 +1,5 @@
-// A program of the CUDA runtime that uses most of what the capture library models, on a real GPU. Built
-// with the static and with the shared runtime: they find the driver in different ways.
+// A program of the CUDA runtime that uses most of what the capture library models, on a real GPU.
+// Built with the static and with the shared runtime: they find the driver in different ways.
 //
 // Prints "hello_rt ok" and exits 0 when the data came out right.
 #include <cuda_runtime.h>
@@ -10,13 +10,13 @@
 #include <thread>
 #include <vector>
 
-#define OK(call)                                                                     \
-  do {                                                                               \
-    cudaError_t error = call;                                                        \
-    if (error != cudaSuccess) {                                                      \
+#define OK(call)                                                                    \
+  do {                                                                              \
+    cudaError_t error = call;                                                       \
+    if (error != cudaSuccess) {                                                     \
       std::fprintf(stderr, "hello_rt: %s: %s\n", #call, cudaGetErrorString(error)); \
-      std::exit(1);                                                                  \
-    }                                                                                \
+      std::exit(1);                                                                 \
+    }                                                                               \
   } while (0)
 
 namespace {
@@ -82,7 +82,8 @@ float TwoStreams() {
   return value;
 }
 
-// The default stream from a second thread, a graph, an event query: seen, or counted as not modelled.
+// The default stream from a second thread, a graph, an event query: seen, or counted as not
+// modelled.
 void Rest() {
   std::thread([] {
     float* block;
