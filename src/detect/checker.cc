@@ -260,9 +260,11 @@ CheckResult Checker::Finish() {
   result.advice = std::move(advice_);
   result.muted_private = muted_private_;
   result.untracked_bytes_accesses = untracked_;
-  result.stats = {.operations = log_.size(),
-                  .accesses = accesses_,
-                  .lanes = order_.lanes().empty() ? 0 : order_.lanes().size() - 1};
+  auto counts = [](const Lane& lane) { return lane.kind != Lane::Kind::kIncidental; };
+  const std::vector<Lane>& lanes = order_.lanes();
+  result.stats.operations = log_.size();
+  result.stats.accesses = accesses_;
+  if (!lanes.empty()) result.stats.lanes = std::count_if(lanes.begin() + 1, lanes.end(), counts);
   return result;
 }
 
