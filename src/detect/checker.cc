@@ -159,7 +159,9 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
                                 !step.Knows(cell.tenant->alloc_lane, cell.tenant->alloc_epoch)))) {
     watched_.push_back({cell.tenant, entry});
   }
+  bool late = cell.tenant != nullptr && cell.tenant->freed;
   auto check = [&](const Entry& first) {
+    if (late && first.index > cell.tenant->free_index) return;  // the free is what is wrong
     if (Conflicts(first.mode, entry.mode) && !step.Knows(first.lane, first.epoch) &&
         !Reversed(first, entry)) {
       Collect(first, entry, cell, begin);
