@@ -47,8 +47,9 @@ std::vector<Row> RowsOf(const PrintInput& input, const Finding& finding) {
     const Site& site = *row.site;
     if (site.op) row.op = fmt::format("op {}", site.op);
     row.name = site.name;
-    row.lane = site.rank ? fmt::format("rank{} {}", site.rank, site.lane) : site.lane;
+    row.lane = LaneText(site);
     row.access = AccessText(site, finding.buffer.name);
+    if (IsCollective(finding)) row.access = "on " + finding.buffer.name;
     if (&site == &finding.reuse && finding.struck) row.access = "struck in this run";
     row.place = PlaceText(input, finding.source, site.stack, site.line, stacks);
   }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kWidth = 100;
 constexpr size_t kTimelineWidth = 124;  // a picture may be wider than prose: it does not wrap
-constexpr size_t kStackFrames = 8;  // per stack; JSON has them all
+constexpr size_t kStackFrames = 8;      // per stack; JSON has them all
 
 // One PrintText call: appends to `out_`.
 class TextPrinter {
@@ -91,7 +91,7 @@ class TextPrinter {
       }
       Line("    {}", line);
     }
-    Line("");
+    if (!lines.empty()) Line("");
   }
 
   void Stack(const Row& row) {
@@ -122,7 +122,8 @@ class TextPrinter {
            Paint("32", fmt::format("verified: {}, nothing new{}", gone, cost)));
       label = "  or";
     }
-    if (label == std::string("Fix")) Line("  Fix   none that passed verification");
+    if (label == std::string("Fix") && !IsCollective(finding))
+      Line("  Fix   none that passed verification");
   }
 
   void Hazard(const Selection::Hazard& hazard) {

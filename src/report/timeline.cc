@@ -18,9 +18,11 @@ struct Cell {
   bool key = false;  // one of the finding's own operations, or the mark: never left out
 };
 
-// Where the edge is missing: before the new tenant's write if the storage was handed out again.
+// Where the edge is missing: before the new tenant's write if the storage was handed out again,
+// else before the later of the two.
 const Site& Target(const Finding& finding) {
-  return finding.reuse.op ? finding.reuse : finding.second;
+  if (finding.reuse.op) return finding.reuse;
+  return finding.second.op > finding.first.op ? finding.second : finding.first;
 }
 
 std::vector<const Site*> KeySites(const Finding& finding) {
@@ -65,9 +67,9 @@ std::vector<Cell> Cells(const Finding& finding) {
   std::stable_sort(sites.begin(), sites.end(), [](auto* a, auto* b) { return a->op < b->op; });
   std::vector<Cell> cells;
   for (const Site* site : sites) {
-    if (site == &Target(finding)) cells.push_back({site->lane, kMark, true});
+    if (site == &Target(finding)) cells.push_back({LaneText(*site), kMark, true});
     bool key = is_key(*site);
-    cells.push_back({site->lane, key ? KeyText(finding, *site) : OtherText(*site), key});
+    cells.push_back({LaneText(*site), key ? KeyText(finding, *site) : OtherText(*site), key});
   }
   return cells;
 }
@@ -75,8 +77,8 @@ std::vector<Cell> Cells(const Finding& finding) {
 std::vector<std::string> Lanes(const Finding& finding) {
   std::vector<std::string> lanes;
   for (const Site* site : KeySites(finding)) {
-    if (std::find(lanes.begin(), lanes.end(), site->lane) == lanes.end())
-      lanes.push_back(site->lane);
+    std::string lane = LaneText(*site);
+    if (std::find(lanes.begin(), lanes.end(), lane) == lanes.end()) lanes.push_back(lane);
   }
   return lanes;
 }
@@ -101,6 +103,7 @@ void Shorten(std::vector<Cell>& cells, const std::vector<std::string>& lanes, si
 }  // namespace
 
 std::vector<std::string> DrawTimeline(const Finding& finding, size_t width) {
+  if (IsCollective(finding)) return {};  // no edge is missing there
   std::vector<std::string> lanes = Lanes(finding), rows;
   size_t name_width = 0;
   for (const std::string& lane : lanes) name_width = std::max(name_width, lane.size());

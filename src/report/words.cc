@@ -31,7 +31,7 @@ std::string Verb(const std::string& access) {
   return access;
 }
 
-std::string Who(const Site& site) { return fmt::format("{} on {}", site.name, site.lane); }
+std::string Who(const Site& site) { return fmt::format("{} on {}", site.name, LaneText(site)); }
 
 std::string WrongLifetime(const Finding& finding, const std::string& subject) {
   const Site& use = finding.first;
@@ -43,6 +43,19 @@ std::string WrongLifetime(const Finding& finding, const std::string& subject) {
     return fmt::format("{} is used by {} after it was freed.", subject, Who(use));
   }
   return fmt::format("{} went back to its allocator while {} may still use it.", subject, Who(use));
+}
+
+// There `buffer` stands for the communicator.
+std::string WrongCollective(const Finding& finding) {
+  auto who = [](const Site& site) {
+    return site.op ? fmt::format("{} on rank {}, {}", site.name, site.rank, site.lane)
+                   : fmt::format("nothing on {}", site.lane);
+  };
+  const char* wrong = finding.code == "collective-order"
+                          ? "its members issue operations in different orders or wait in a circle"
+                          : "an operation has no counterpart, or one that differs";
+  return fmt::format("Communicator {}: {} ({}; {}).", finding.buffer.name, wrong,
+                     who(finding.first), who(finding.second));
 }
 
 }  // namespace
@@ -59,6 +72,12 @@ std::string RangeText(uint64_t begin, uint64_t end) {
   return fmt::format("[{}:{}]", ExactSize(begin), ExactSize(end));
 }
 
+std::string LaneText(const Site& site) {
+  return site.rank ? fmt::format("rank{} {}", site.rank, site.lane) : site.lane;
+}
+
+bool IsCollective(const Finding& finding) { return finding.code.rfind("collective-", 0) == 0; }
+
 std::string AccessText(const Site& site, const std::string& buffer) {
   std::string text = fmt::format("{} {}", Verb(site.access), buffer);
   bool touches = site.access != "free" && site.access != "alloc";
@@ -68,6 +87,7 @@ std::string AccessText(const Site& site, const std::string& buffer) {
 std::string WrongText(const Finding& finding, const std::string& subject) {
   const Site &first = finding.first, &second = finding.second;
   if (finding.code == "lifetime") return WrongLifetime(finding, subject);
+  if (IsCollective(finding)) return WrongCollective(finding);
   if (finding.code == "race-raw") {
     return fmt::format("{} may be read by {} before {} has written it.", subject, Who(second),
                        Who(first));

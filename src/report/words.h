@@ -10,6 +10,8 @@ namespace ss {
 
 std::string BytesText(uint64_t bytes);                // "8.0 MiB", "512 B"
 std::string RangeText(uint64_t begin, uint64_t end);  // "[0:8M]", as in litmus files
+std::string LaneText(const Site& site);               // "comm", "rank1 comm"
+bool IsCollective(const Finding& finding);            // then `buffer` names the communicator
 std::string AccessText(const Site& site, const std::string& buffer);  // "reads X[0:8M]", "frees X"
 // What is wrong, in one sentence; `subject` names the buffer with its particulars.
 std::string WrongText(const Finding& finding, const std::string& subject);

@@ -169,7 +169,15 @@ TEST(Record, ACutTraceSaysSoAndIsStillChecked) {
   RunEnding({"exit"}, {"record", "-o", folder / "run.sst"});
   fs::resize_file(folder / "run.sst", fs::file_size(folder / "run.sst") - 3);
   Ran check = Tool({"check", folder / "run.sst"});
+  EXPECT_EQ(check.code, 66);
   EXPECT_TRUE(Has(check.err, "INCOMPLETE")) << check.err;
+  TemporaryFile all("*:*\n");
+  std::vector<std::string> quiet = {"check", "--suppressions", all.path(), folder / "run.sst"};
+  EXPECT_EQ(Tool(quiet).code, 0);
+  quiet.push_back("--require-coverage");
+  EXPECT_EQ(Tool(quiet).code, 3);
+  quiet.back() = "--require-coverage=50";
+  EXPECT_EQ(Tool(quiet).code, 0);
 }
 
 // --- the committed samples

@@ -170,6 +170,22 @@ TEST(Timeline, FitsItsWidthAndKeepsTheFinding) {
   EXPECT_TRUE(Has(rows[2], " ? --[4190 fill X]"));
 }
 
+TEST(Timeline, TheMarkIsBeforeTheLaterOperation) {
+  Finding finding = LifetimeFinding();
+  finding.reuse = {};
+  std::swap(finding.first.op, finding.second.op);  // used after it was freed
+  EXPECT_TRUE(Has(DrawTimeline(finding, 96)[0], " ? --[4185 reads X]"));
+}
+
+TEST(Timeline, EqualNamesOfTwoRanksAreTwoLanes) {
+  Finding finding = RaceFinding("race-raw");
+  finding.second.lane = finding.first.lane;
+  finding.second.rank = 1;
+  EXPECT_EQ(DrawTimeline(finding, 96).size(), 2u);
+  finding.code = "collective-order";
+  EXPECT_TRUE(DrawTimeline(finding, 96).empty());
+}
+
 TEST(Words, SizesAndRanges) {
   EXPECT_EQ(BytesText(8 << 20), "8.0 MiB");
   EXPECT_EQ(BytesText(512), "512 B");
@@ -186,8 +202,8 @@ TEST(Words, FunctionNamesAreShort) {
 
 TEST(Words, EveryHazardCodeHasItsSentence) {
   std::string other = WrongText(RaceFinding("no-such-code"), "B");
-  for (const char* code :
-       {"race-raw", "race-war", "race-waw", "lifetime", "fill-race", "host-race"}) {
+  for (const char* code : {"race-raw", "race-war", "race-waw", "lifetime", "fill-race", "host-race",
+                           "collective-order", "collective-mismatch"}) {
     EXPECT_NE(WrongText(RaceFinding(code), "B"), other) << code;
   }
 }
