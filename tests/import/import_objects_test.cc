@@ -164,6 +164,15 @@ TEST(Events, RecordWaitSyncQueryNameOneLife) {
   EXPECT_TRUE(feed.importer.coverage().complete);
 }
 
+TEST(Events, CreationOverALiveHandleEndsTheOldLife) {
+  Feeder feed;
+  feed.Context().Streams().Call(0, EventCreate{kEventE, kContext, 0});
+  feed.Call(0, EventCreate{kEventE, kContext, 0});
+  feed.Call(0, StreamCreate{.stream = kStreamA, .context = kContext, .flags = 1}).End();
+  EXPECT_EQ(feed.The(OpKind::kEventDestroy).op.object, 1u);
+  EXPECT_EQ(feed.The(OpKind::kStreamDestroy).op.stream, 1u);
+}
+
 TEST(Events, UnknownOneIsCounted) {
   Feeder feed;
   feed.Context().Call(0, trace::EventSync{.event = kEventE}).Call(0, EventDestroy{0xBAD}).End();

@@ -81,6 +81,20 @@ TEST_F(Order, TwoQueriesCommute) {
   EXPECT_FALSE(Ambiguous(1));
 }
 
+TEST_F(Order, TwoQueriesOfOneStreamCommute) {
+  feed.At(0, base + 1, base + 4, trace::StreamQuery{.stream = kStreamA, .context = kContext});
+  feed.At(1, base + 2, base + 3, trace::StreamQuery{.stream = kStreamA, .context = kContext}).End();
+  EXPECT_FALSE(Ambiguous(0));
+  EXPECT_FALSE(Ambiguous(1));
+}
+
+TEST_F(Order, TwoSyncsOfOneCallAreNotSplit) {  // cuEventElapsedTime
+  feed.At(0, base + 1, base + 2, trace::EventSync{.event = kEventE});
+  feed.At(0, base + 1, base + 2, trace::EventSync{.event = kEventE}).End();
+  EXPECT_EQ(Kinds(), (std::vector{OpKind::kEventSync, OpKind::kEventSync}));
+  EXPECT_EQ(feed.seen.back().op.flags, 0u);
+}
+
 TEST_F(Order, LegacyStreamOverlapsWithBlockingStreamsOnly) {
   feed.Call(0, StreamCreate{.stream = 0xD00, .context = kContext, .flags = 0});
   feed.Call(0, LaunchOn(1));
