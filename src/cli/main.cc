@@ -75,6 +75,7 @@ class CommandLine {
     AddCheck();
     AddLitmus();
     AddDump();
+    AddKernels();
     app_.add_subcommand("doctor", "What this machine lets it see")->callback([this] {
       exit_ = DoctorCommand();
     });
@@ -143,6 +144,19 @@ class CommandLine {
     dump->callback([this] { exit_ = DumpCommand(dump_); });
   }
 
+  void AddKernels() {
+    auto* kernels = app_.add_subcommand("kernels", "What GPU kernels read and write, by their code");
+    kernels->add_option("FILE", kernels_.path, "cubin, fat binary, program or library")->required();
+    kernels->add_option("--format", words_.format, "text or json")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
+    kernels->add_flag("!--no-cache", kernels_.cache, "Analyse anew, keep nothing");
+    kernels->callback([this] {
+      kernels_.format = words_.format == "json" ? Format::kJson : Format::kText;
+      exit_ = KernelsCommand(kernels_);
+    });
+  }
+
   bool Finish(ReportOptions& options) {
     Result<void> finished = FinishReportOptions(options, words_);
     if (!finished) exit_ = Complain(finished.error());
@@ -156,6 +170,7 @@ class CommandLine {
   CheckCommandOptions check_;
   LitmusCommandOptions litmus_;
   DumpCommandOptions dump_;
+  KernelsCommandOptions kernels_;
   int exit_ = kExitOk;
 };
 

@@ -52,11 +52,18 @@ struct DumpCommandOptions {
   std::string path;
 };
 
+struct KernelsCommandOptions {
+  Format format = Format::kText;
+  bool cache = true;  // look summaries up on disk and keep new ones there
+  std::string path;   // a cubin, a fat binary, a program or a library
+};
+
 // One command each, in the file of its name. All return an exit code.
 int RunCommand(const RunCommandOptions& options);
 int CheckCommand(const CheckCommandOptions& options);
 int LitmusCommand(const LitmusCommandOptions& options);
 int DumpCommand(const DumpCommandOptions& options);
+int KernelsCommand(const KernelsCommandOptions& options);
 int DoctorCommand();
 
 }  // namespace ss

@@ -13,13 +13,8 @@ namespace ss::kernels {
 namespace {
 
 SectionMap MapSections(const Cubin& cubin, const Code& code, const std::string& prefix) {
-  std::unordered_map<std::string_view, uint32_t> by_name;
-  for (uint32_t i = 0; i < code.sections.size(); ++i) by_name.emplace(code.sections[i].name, i);
   SectionMap map;
-  for (const TextSection& text : cubin.text) {
-    auto found = by_name.find(prefix + text.name);
-    map.push_back(found == by_name.end() ? kNoTarget : found->second);
-  }
+  for (const TextSection& text : cubin.text) map.push_back(code.Find(prefix + text.name));
   return map;
 }
 

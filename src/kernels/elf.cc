@@ -88,6 +88,10 @@ Result<Elf> ReadElf(std::string_view image, const std::string& place) {
   if (!sections) return tl::unexpected(sections.error());
   elf.sections = std::move(*sections);
   elf.length = ElfLength(image);
+  if (elf.length > image.size()) {
+    return Fail(At(place, image.size()), fmt::format("the file ends before byte {}", elf.length),
+                "the file is truncated");
+  }
   ReadSymbols(elf);
   return elf;
 }

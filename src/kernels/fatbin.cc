@@ -73,6 +73,11 @@ EntryKind KindOf(uint16_t kind) {
   return kind == kKindPtx ? EntryKind::kPtx : EntryKind::kOther;
 }
 
+// Where a program or library keeps its containers; elsewhere the magic number is a coincidence.
+bool HoldsContainers(std::string_view section) {
+  return section == ".nv_fatbin" || section == "__nv_relfatbin";
+}
+
 bool HeaderAt(std::string_view file, uint64_t at, Header* header) {
   return ReadAt(file, at, header) && header->magic == kMagic && header->version == kVersion &&
          header->header_bytes == kHeaderBytes;
@@ -99,6 +104,33 @@ void ReadContainer(std::string_view file, uint64_t at, uint64_t end, std::vector
   }
 }
 
+// All containers between `at` and `end`; whether there was one.
+bool ReadContainers(std::string_view file, uint64_t at, uint64_t end, std::vector<FatbinEntry>& out) {
+  const std::string_view magic("\x50\xed\x55\xba", 4);
+  bool any = false;
+  file = file.substr(0, end);
+  for (at = file.find(magic, at); at != file.npos;) {
+    Header header;
+    uint64_t next = at + magic.size();
+    if (HeaderAt(file, at, &header)) {
+      any = true;
+      uint64_t begin = at + kHeaderBytes;
+      bool fits = header.bytes <= file.size() - begin;
+      if (fits) {
+        next = begin + header.bytes;
+      } else {
+        FatbinEntry entry;
+        entry.offset = at;
+        entry.error = "the container runs out of the file";
+        out.push_back(std::move(entry));
+      }
+      ReadContainer(file, begin, fits ? begin + header.bytes : file.size(), out);
+    }
+    at = file.find(magic, next);
+  }
+  return any;
+}
+
 }  // namespace
 
 bool IsFatbin(std::string_view image) {
@@ -113,28 +145,20 @@ uint64_t FatbinLength(std::string_view image) {
 
 Result<std::vector<FatbinEntry>> ReadFatbins(std::string_view file, const std::string& place) {
   std::vector<FatbinEntry> entries;
-  const std::string_view magic("\x50\xed\x55\xba", 4);
   bool any = false;
-  for (size_t at = file.find(magic); at != file.npos;) {
-    Header header;
-    uint64_t next = at + magic.size();
-    if (HeaderAt(file, at, &header)) {
-      any = true;
-      uint64_t begin = at + kHeaderBytes;
-      bool fits = header.bytes <= file.size() - begin;
-      if (!fits) {
-        FatbinEntry entry;
-        entry.offset = at;
-        entry.error = "the container runs out of the file";
-        entries.push_back(std::move(entry));
-      }
-      ReadContainer(file, begin, fits ? begin + header.bytes : file.size(), entries);
-      if (fits) next = begin + header.bytes;
+  if (file.starts_with("\x7f" "ELF")) {
+    Result<Elf> elf = ReadElf(file, place);
+    if (!elf) return tl::unexpected(elf.error());
+    for (const ElfSection& section : elf->sections) {
+      if (!HoldsContainers(section.name)) continue;
+      any |= ReadContainers(file, section.offset, section.offset + section.data.size(), entries);
     }
-    at = file.find(magic, next);
+  } else {
+    any = ReadContainers(file, 0, file.size(), entries);
   }
   if (any) return entries;
-  return Fail(place, "no fat binary in it", "give a cubin, a fatbin, or a program or library with CUDA code");
+  return Fail(place, "no CUDA machine code in it",
+              "give a cubin, a fat binary, or a program or library with CUDA code");
 }
 
 }  // namespace ss::kernels

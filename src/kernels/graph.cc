@@ -200,18 +200,30 @@ void GraphBuilder::CallTargets(uint32_t index, std::vector<Target>& out) {
   if (NextOf(index) != kNoTarget) out.push_back({EdgeKind::kExternal, NextOf(index)});
 }
 
+const std::vector<uint32_t>& GraphBuilder::SyncPoints(uint32_t section) {
+  auto [found, is_new] = sync_points_.try_emplace(section);
+  if (!is_new) return found->second;
+  const CodeSection& in = code_.sections[section];
+  for (uint32_t i = in.first; i < in.first + in.count; ++i) {
+    if (code_.instructions[i].op == OpClass::kSyncPoint) found->second.push_back(i);
+  }
+  return found->second;
+}
+
 // A BSYNC goes on where its BSSY said; falling through as well would join the values of threads that
 // never meet here, which showed as false writes in ragged kernels.
 void GraphBuilder::SyncTargets(uint32_t index, std::vector<Target>& out) {
   const Instruction& in = code_.instructions[index];
   const Operand* barrier = FirstOf(code_.Operands(in), OperandKind::kBarrier);
   uint32_t next = NextOf(index);
-  const CodeSection& section = code_.sections[in.section];
   bool falls = false;
   size_t before = out.size();
-  for (uint32_t i = section.first; barrier && i < section.first + section.count; ++i) {
+  if (!barrier) {
+    if (next != kNoTarget) out.push_back({EdgeKind::kNext, next});
+    return;
+  }
+  for (uint32_t i : SyncPoints(in.section)) {
     const Instruction& other = code_.instructions[i];
-    if (other.op != OpClass::kSyncPoint) continue;
     const Operand* its = FirstOf(code_.Operands(other), OperandKind::kBarrier);
     const Operand* label = FirstOf(code_.Operands(other), OperandKind::kLabel);
     if (!its || !label || label->target == kNoTarget || its->text != barrier->text) continue;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "src/kernels/cubin.h"
@@ -72,6 +73,7 @@ class GraphBuilder {
   void IndirectTargets(uint32_t index, std::vector<Target>& out);
   void CallTargets(uint32_t index, std::vector<Target>& out);
   void SyncTargets(uint32_t index, std::vector<Target>& out);
+  const std::vector<uint32_t>& SyncPoints(uint32_t section);  // BSSY instructions
   uint32_t NextOf(uint32_t index) const;
   void Candidates(uint32_t section);
   void MakeBlocks(Graph& graph);
@@ -86,6 +88,7 @@ class GraphBuilder {
   const KernelInfo* kernel_ = nullptr;
   std::vector<uint8_t> marks_;  // by instruction
   std::vector<uint32_t> touched_, leaders_, work_;
+  std::unordered_map<uint32_t, std::vector<uint32_t>> sync_points_;
   std::vector<uint32_t> callees_;     // instructions
   std::vector<uint32_t> candidates_;  // instructions
   std::vector<std::string> unresolved_;

@@ -46,6 +46,7 @@ bool IsRoot(Tag tag, std::span<const Tag> low, std::span<const Tag> high) {
     case TagKind::kParamAddressAt:
     case TagKind::kParamAddressAny:
     case TagKind::kStack:
+    case TagKind::kStackAt:
     case TagKind::kStackAny:
     case TagKind::kHeap:
       return true;

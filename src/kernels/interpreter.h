@@ -94,6 +94,7 @@ class Interpreter {
                    uint32_t displacement);
   SetId Loaded(SetId roots, uint32_t displacement, uint32_t word, const Instruction& in);
   SetId LoadedFrom(Tag root, uint32_t displacement, uint32_t word);
+  SetId Mixed(SetId value);
   SetId LoadLocal(SetId roots, uint32_t offset);
   void StoreLocal(SetId roots, uint32_t displacement, const std::vector<SetId>& values);
   void LocalAccess(const Instruction& in, Operands operands);

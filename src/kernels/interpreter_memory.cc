@@ -13,7 +13,18 @@ size_t MemoryAt(std::span<const Operand> operands, size_t from = 0) {
   return operands.size();
 }
 
-bool IsLocal(Tag tag) { return tag.kind() == TagKind::kStack || tag.kind() == TagKind::kStackAny; }
+bool IsLocal(Tag tag) {
+  return tag.kind() == TagKind::kStack || tag.kind() == TagKind::kStackAt ||
+         tag.kind() == TagKind::kStackAny;
+}
+
+// Can a load from `tag` + `offset` be of the word at `where`? Tables are walked upwards.
+bool MayBeAt(Tag tag, uint32_t offset, int32_t where) {
+  if (tag.kind() == TagKind::kStackAny) return true;
+  int32_t start = static_cast<int32_t>(tag.value() + offset);
+  int32_t step = tag.multiple() % 4 == 0 ? static_cast<int32_t>(tag.multiple()) : 4;
+  return where >= start && (where - start) % step == 0;
+}
 
 bool MayReturn(const Instruction& in) {
   return in.op == OpClass::kLoad || in.op == OpClass::kAtomic;
@@ -110,8 +121,11 @@ SetId Interpreter::LoadLocal(SetId roots, uint32_t offset) {
   for (Tag tag : tags) {
     if (tag.kind() == TagKind::kStack) {
       value = pool_.Join(value, state_->Local(static_cast<int32_t>(tag.value() + offset)));
-    } else if (tag.kind() == TagKind::kStackAny) {
-      for (const auto& [where, one] : state_->locals()) value = pool_.Join(value, one);
+    } else if (IsLocal(tag)) {
+      for (const auto& [where, one] : state_->locals()) {
+        if (MayBeAt(tag, offset, where)) value = pool_.Join(value, one);
+      }
+      value = Mixed(value);
     } else {
       continue;
     }
@@ -120,11 +134,18 @@ SetId Interpreter::LoadLocal(SetId roots, uint32_t offset) {
   return value == kNothing ? kUnknown : value;
 }
 
+// Marks what may be one pointer or another, so that an access through it is not taken for both.
+SetId Interpreter::Mixed(SetId value) {
+  std::span<const Tag> tags = pool_.Tags(value);
+  auto pointers = std::count_if(tags.begin(), tags.end(), [](Tag tag) { return tag.IsPointerWord(); });
+  return pointers > 1 ? pool_.Join(value, pool_.Of(Tag(TagKind::kMixed, 0))) : value;
+}
+
 void Interpreter::StoreLocal(SetId roots, uint32_t displacement, const std::vector<SetId>& values) {
   std::vector<Tag> tags(pool_.Tags(roots).begin(), pool_.Tags(roots).end());
   bool certain = tags.size() == 1 && tags[0].kind() == TagKind::kStack && !in_->guarded;
   for (Tag tag : tags) {
-    if (tag.kind() == TagKind::kStackAny) {
+    if (tag.kind() == TagKind::kStackAny || tag.kind() == TagKind::kStackAt) {
       SetId anywhere = state_->anywhere();
       for (SetId value : values) anywhere = pool_.Join(anywhere, value);
       state_->set_anywhere(anywhere);
@@ -208,7 +229,7 @@ void Interpreter::SharedAccess(const Instruction& in, Operands operands) {
   size_t memory = MemoryAt(operands);
   for (size_t i = 0; i < memory && memory < operands.size(); ++i) {
     if (operands[i].kind != OperandKind::kRegister) continue;
-    SetId value = plain ? pool_.Join(shared_, kUnknown) : kUnknown;
+    SetId value = plain ? pool_.Join(Mixed(shared_), kUnknown) : kUnknown;
     for (uint32_t w = 0; w < words; ++w) PutWord(operands[i], w, value);
   }
 }

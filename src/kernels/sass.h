@@ -118,7 +118,8 @@ class Code {
   std::span<const Operand> Operands(const Instruction& in) const {
     return {operands.data() + in.first_operand, in.operand_count};
   }
-  const CodeSection* Find(std::string_view section) const;
+  // The index of a section, kNoTarget when it is not there.
+  uint32_t Find(const std::string& section) const;
   // The instruction at `pc` of a section, kNoTarget when there is none.
   uint32_t At(uint32_t section, uint64_t pc) const;
 
@@ -127,6 +128,7 @@ class Code {
   std::vector<Operand> operands;
   std::vector<CodeSection> sections;
   std::unordered_map<std::string_view, uint32_t> labels;  // to an instruction
+  std::unordered_map<std::string, uint32_t> by_name;  // sections
   Register registers = 0;  // one more than the highest plain register
   Register uniform = 0;    // the same of UR, 0-based
 };

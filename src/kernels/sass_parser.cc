@@ -104,6 +104,7 @@ class Parser {
   }
 
   void Open(std::string name) {
+    code_.by_name.emplace(name, static_cast<uint32_t>(code_.sections.size()));
     code_.sections.push_back({std::move(name), uint32_t(code_.instructions.size()), 0});
   }
 
@@ -220,11 +221,9 @@ class Parser {
 
 }  // namespace
 
-const CodeSection* Code::Find(std::string_view section) const {
-  for (const CodeSection& one : sections) {
-    if (one.name == section) return &one;
-  }
-  return nullptr;
+uint32_t Code::Find(const std::string& section) const {
+  auto found = by_name.find(section);
+  return found == by_name.end() ? kNoTarget : found->second;
 }
 
 uint32_t Code::At(uint32_t section, uint64_t pc) const {

@@ -48,8 +48,10 @@ class Summary {
     ++out_.access_sites;
     std::span<const Tag> roots = interpreter_.pool().Tags(site.roots);
     if (roots.empty()) return Lost(site);
-    for (Tag tag : roots) Add(site, tag, Ambiguous(roots, tag));
-    for (Tag tag : interpreter_.pool().Tags(site.low)) {
+    std::span<const Tag> low = interpreter_.pool().Tags(site.low);
+    bool mixed = roots.size() > 1 && std::find(low.begin(), low.end(), Tag(TagKind::kMixed, 0)) != low.end();
+    for (Tag tag : roots) Add(site, tag, mixed || Ambiguous(roots, tag));
+    for (Tag tag : low) {
       if (tag.kind() == TagKind::kDifference) Difference(tag.offset(), roots);
     }
   }

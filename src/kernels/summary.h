@@ -32,7 +32,7 @@ struct Access {
   bool updates = false;           // atomically
   bool before_grid_wait = false;  // some of it may run before the kernel's grid-dependency wait
   bool polled = false;            // read by a loop that spins until the value changes (rule 22a)
-  bool ambiguous = false;  // added to another possible pointer: only one of both is, at run time
+  bool ambiguous = false;  // one of several words that may be the pointer, by sum or by index
   std::string symbol;
 
   std::string Modes() const;  // letters of RWA

@@ -17,6 +17,7 @@ enum class TagKind : uint8_t {
   kParamAddressAny,
   kParamAddressHigh,
   kStack,     // value: offset from the stack pointer at entry
+  kStackAt,   // the same + multiple * unknown, not below
   kStackAny,  // somewhere in local memory
   kLocalWindow,
   kSharedWindow,
@@ -26,6 +27,7 @@ enum class TagKind : uint8_t {
   kConstantTable,  // the same at an unknown index
   kDriver,         // value: offset in c[0] outside the parameters: what the driver passes
   kHeap,           // result of device malloc
+  kMixed,          // one of several words of local or shared memory, which one is not known
   kDifference,     // one pointer's word minus another's went into this
 };
 

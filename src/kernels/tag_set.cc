@@ -53,6 +53,22 @@ bool IsAddress(Tag tag) {
   return tag.kind() == TagKind::kParamAddress || tag.kind() == TagKind::kParamAddressAt;
 }
 
+bool IsStack(Tag tag) {
+  return tag.kind() == TagKind::kStack || tag.kind() == TagKind::kStackAt;
+}
+
+// `tag`, a place in the parameters or in local memory, moved by `by`.
+Tag Moved(Tag tag, Tag by) {
+  uint32_t sum = tag.value() + (by.IsNumber() ? by.value() : 0);
+  if (by.kind() == TagKind::kConst) return Tag(tag.kind(), sum, tag.multiple());
+  bool stack = IsStack(tag), exact = tag.multiple() == 0;
+  if (stack && by.kind() == TagKind::kLocalWindow) return tag;
+  if (stack && !by.IsNumber()) return Tag(TagKind::kStackAny, 0);
+  uint32_t step = by.IsNumber() ? by.multiple() : 1;
+  step = exact ? step : std::gcd(step, tag.multiple());
+  return Tag(stack ? TagKind::kStackAt : TagKind::kParamAddressAt, sum, step);
+}
+
 // Too many tags of a kind, or its "any" already there: only the "any" stays.
 template <typename Predicate>
 void Collapse(std::vector<Tag>& tags, Predicate predicate, Tag any) {
@@ -137,8 +153,7 @@ void TagPool::Normalise(std::vector<Tag>& tags) {
     tags.push_back(Widen(numbers));
   }
   Collapse(tags, IsAddress, Tag(TagKind::kParamAddressAny, 0));
-  Collapse(tags, [](Tag tag) { return tag.kind() == TagKind::kStack; },
-           Tag(TagKind::kStackAny, 0));
+  Collapse(tags, IsStack, Tag(TagKind::kStackAny, 0));
 }
 
 SetId TagPool::Intern(std::vector<Tag>& tags) {
@@ -194,24 +209,10 @@ SetId TagPool::Join(SetId a, SetId b) {
 void TagPool::AddTo(std::span<const Tag> left, std::span<const Tag> right, std::vector<Tag>& out) {
   for (Tag tag : left) {
     if (tag.IsNumber()) continue;
-    bool movable = IsAddress(tag) || tag.kind() == TagKind::kStack;
-    if (!movable) {
-      out.push_back(tag);
-      continue;
-    }
+    bool movable = IsAddress(tag) || IsStack(tag);
+    if (!movable) out.push_back(tag);
     for (Tag by : right) {
-      bool exact = by.kind() == TagKind::kConst;
-      uint32_t sum = tag.value() + (by.IsNumber() ? by.value() : 0);
-      if (tag.kind() == TagKind::kStack) {
-        if (by.kind() == TagKind::kLocalWindow) out.push_back(tag);
-        else out.push_back(exact ? Tag(TagKind::kStack, sum) : Tag(TagKind::kStackAny, 0));
-      } else if (exact) {
-        out.push_back(Tag(tag.kind(), sum, tag.multiple()));
-      } else {
-        uint32_t step = by.IsNumber() ? by.multiple() : 1;
-        step = tag.kind() == TagKind::kParamAddressAt ? std::gcd(step, tag.multiple()) : step;
-        out.push_back(Tag(TagKind::kParamAddressAt, sum, step));
-      }
+      if (movable) out.push_back(Moved(tag, by));
     }
   }
 }

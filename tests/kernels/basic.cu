@@ -132,7 +132,7 @@ K gridconst(const __grid_constant__ Big b, float* o){ const Big* q=&b; o[threadI
 K texsurf(cudaTextureObject_t t, cudaSurfaceObject_t s, float* o){ float v=tex2D<float>(t,threadIdx.x,blockIdx.x); surf2Dwrite(v,s,threadIdx.x*4,blockIdx.x); o[threadIdx.x]=tex1Dfetch<float>(t,threadIdx.x); }
 //GT heap: 0:W
 K heap(int* o,int n){ int* p=(int*)malloc(n*4); if(!p) return; for(int i=0;i<n;i++) p[i]=i*i; o[threadIdx.x]=p[n/2]; free(p); }
-//GT volatile_k: 0:R 8:W
+//GT volatile_k: 0:R 8:W POLL
 K volatile_k(volatile int* f, volatile int* d){ while(*f==0){} *d=1; }
 //GT ldg_restrict: 0:R 8:R 16:W
 K ldg_restrict(const float* __restrict__ a,const int* __restrict__ idx,float* __restrict__ o){ int i=threadIdx.x; o[i]=__ldg(a+idx[i]); }

@@ -15,6 +15,9 @@ struct Set {
   double precision, precision_of_pointers, recall;  // at least
 };
 
+// Of a Python prototype on the same kernels: 163 items right, 20 extra (4 of pointers), 1 missing.
+constexpr double kPrecision = 163.0 / 183, kOfPointers = 163.0 / 167, kRecall = 163.0 / 164;
+
 class Truths : public testing::TestWithParam<Set> {};
 
 TEST_P(Truths, NoWorseThanRequiredAndNothingWrongInSilence) {
@@ -42,10 +45,11 @@ TEST_P(Truths, NoWorseThanRequiredAndNothingWrongInSilence) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Committed, Truths,
-                         testing::Values(Set{"basic", 80, 61, .89, .975, .994},
-                                         Set{"basic", 90, 61, .89, .975, .994},
-                                         Set{"basic", 100, 61, .89, .975, .994},
-                                         Set{"tma", 90, 16, 1, 1, 1}, Set{"tma", 100, 16, 1, 1, 1}),
+                         testing::Values(Set{"basic", 80, 61, kPrecision, kOfPointers, kRecall},
+                                         Set{"basic", 90, 61, kPrecision, kOfPointers, kRecall},
+                                         Set{"basic", 100, 61, kPrecision, kOfPointers, kRecall},
+                                         Set{"more", 80, 36, .95, .99, 1}, Set{"more", 90, 40, .95, .99, 1},
+                                         Set{"more", 100, 40, .95, .99, 1}, Set{"tma", 90, 16, 1, 1, 1}, Set{"tma", 100, 16, 1, 1, 1}),
                          [](const auto& info) {
                            return fmt::format("{}_sm{}", info.param.name, info.param.arch);
                          });

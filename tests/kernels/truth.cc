@@ -89,6 +89,19 @@ bool Warns(const KernelSummary& summary, const Truth& truth) {
   });
 }
 
+// Polling loops and accesses before the grid-dependency wait; "" when they are as they should be.
+std::string OrderMistake(const KernelSummary& summary, const Truth& truth) {
+  bool polls = std::any_of(summary.accesses.begin(), summary.accesses.end(),
+                           [](const Access& one) { return one.polled; });
+  if (polls != truth.polls) return polls ? "polls" : "does not poll";
+  bool asked = summary.waits_for_grid || !truth.early.empty();
+  for (const Access& one : summary.accesses) {
+    bool wrong = asked && one.before_grid_wait != (truth.early.count(one.offset) > 0);
+    if (wrong) return fmt::format("parameter word {} before the wait: {}", one.offset, one.before_grid_wait);
+  }
+  return "";
+}
+
 std::string Show(const Items& items) {
   std::string text;
   for (const auto& [where, mode] : items) text += fmt::format(" {}:{}", where, mode);
@@ -130,6 +143,15 @@ Truth ParseTruth(const std::string& line, const std::vector<Parameter>& params) 
   Truth truth;
   std::istringstream in(line);
   for (std::string item; in >> item;) {
+    if (item == "POLL") {
+      truth.polls = true;
+      continue;
+    }
+    if (item.starts_with("EARLY")) {
+      size_t ordinal = std::stoul(item.substr(5));
+      truth.early.insert(ordinal < params.size() ? int32_t(params[ordinal].offset) : -1);
+      continue;
+    }
     size_t colon = item.rfind(':');
     std::string where = Place(item.substr(0, colon), params);
     std::string modes = item.substr(colon + 1);
@@ -151,9 +173,12 @@ Truth ParseTruth(const std::string& line, const std::vector<Parameter>& params) 
 }
 
 void Compare(const KernelSummary& summary, const Truth& truth, Score& score) {
-  Items found;
+  Items found, ambiguous;
   for (const Access& access : summary.accesses) {
-    for (char mode : access.Modes()) found.insert({Canonical(access, truth), mode});
+    for (char mode : access.Modes()) {
+      found.insert({Canonical(access, truth), mode});
+      if (access.ambiguous) ambiguous.insert({Canonical(access, truth), mode});
+    }
   }
   Items extra = Minus(found, truth.items), missing = Minus(truth.items, found);
   CheckTables(summary, truth, missing);
@@ -166,7 +191,10 @@ void Compare(const KernelSummary& summary, const Truth& truth, Score& score) {
   score.extra += static_cast<int>(extra.size());
   score.extra_pointers += static_cast<int>(extra_pointers.size());
   score.missing += static_cast<int>(missing.size());
-  bool wrong = !extra_pointers.empty() || !missing.empty();
+  if (std::string mistake = OrderMistake(summary, truth); !mistake.empty()) {
+    score.silent.push_back(fmt::format("{} sm_{}: {}", summary.name, summary.arch, mistake));
+  }
+  bool wrong = !Minus(extra_pointers, ambiguous).empty() || !missing.empty();
   if (wrong && !Warns(summary, truth)) {
     score.silent.push_back(fmt::format("{} sm_{}: extra{} missing{}", summary.name, summary.arch,
                                        Show(extra_pointers), Show(missing)));

@@ -7,6 +7,8 @@
 //        t@0           tensor map behind the pointer
 //        Gname, *Gname the module's variable; memory behind a pointer in it
 //        Ccptr, *Ccptr the same of __constant__
+// ITEM may also be POLL: a loop waits for a value to change; EARLY1: the second parameter's memory may
+// be touched before the grid-dependency wait.
 #pragma once
 
 #include <map>
@@ -26,6 +28,8 @@ struct Truth {
   std::set<std::pair<std::string, char>> items;  // ("D0", 'R')
   std::set<int32_t> pointer_words;               // words that hold a pointer at a launch
   std::vector<TruthTable> tables;
+  std::set<int32_t> early;
+  bool polls = false;
 };
 
 struct Score {

@@ -1,0 +1,93 @@
+#include "src/kernels/process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+
+extern char** environ;
+
+namespace ss::kernels {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Pipe {
+  int ends[2] = {-1, -1};
+  bool Open() { return pipe2(ends, O_CLOEXEC) == 0; }
+  void Close(int end) {
+    if (ends[end] >= 0) close(ends[end]);
+    ends[end] = -1;
+  }
+  ~Pipe() {
+    Close(0);
+    Close(1);
+  }
+};
+
+int Spawn(const std::vector<std::string>& argv, Pipe& out, Pipe& error, pid_t* child) {
+  std::vector<char*> words;
+  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, out.ends[1], 1);
+  posix_spawn_file_actions_adddup2(&actions, error.ends[1], 2);
+  int failed = posix_spawnp(child, words[0], &actions, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  return failed;
+}
+
+// Both pipes until they end; false when the time is over.
+bool Drain(Pipe& out, Pipe& error, Clock::time_point deadline, std::string texts[2]) {
+  pollfd files[2] = {{out.ends[0], POLLIN, 0}, {error.ends[0], POLLIN, 0}};
+  char buffer[1 << 16];
+  while (files[0].fd >= 0 || files[1].fd >= 0) {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    int ready = left > 0 ? poll(files, 2, static_cast<int>(left)) : 0;
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return false;
+    for (int i = 0; i < 2; ++i) {
+      if (!files[i].revents) continue;
+      ssize_t got = read(files[i].fd, buffer, sizeof buffer);
+      if (got > 0) texts[i].append(buffer, static_cast<size_t>(got));
+      else if (got == 0 || errno != EINTR) files[i].fd = -1;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int timeout_s) {
+  Pipe out, error;
+  if (!out.Open() || !error.Open()) return Fail(argv[0], std::strerror(errno));
+  pid_t child = 0;
+  if (int failed = Spawn(argv, out, error, &child)) {
+    return Fail(argv[0], fmt::format("cannot be started: {}", std::strerror(failed)));
+  }
+  out.Close(1);
+  error.Close(1);
+  std::string texts[2];
+  bool done = Drain(out, error, Clock::now() + std::chrono::seconds(timeout_s), texts);
+  if (!done) kill(child, SIGKILL);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!done) return Fail(argv[0], fmt::format("did not finish within {} s", timeout_s));
+  if (status != 0) {
+    std::string first = texts[1].substr(0, texts[1].find('\n'));
+    return Fail(argv[0], fmt::format("failed ({} {}): {}", WIFEXITED(status) ? "exit" : "signal",
+                                     WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), first));
+  }
+  return std::move(texts[0]);
+}
+
+}  // namespace ss::kernels
