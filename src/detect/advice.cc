@@ -6,14 +6,19 @@
 
 namespace ss {
 
+// Counts it, if it was given at the same place before: nothing more has to be said then. Otherwise
+// Advise() must follow. In a running program the same advice comes up in every step, so no words
+// are made for it.
+bool Checker::AdvisedBefore(const char* code, uint64_t subject, const Op& op) {
+  uint64_t key = SiteHash(op) * 0x9e3779b97f4a7c15ull;
+  key = (key ^ subject ^ std::hash<std::string_view>{}(code)) * 0xff51afd7ed558ccdull;
+  auto [found, fresh] = advice_by_key_.emplace(key, advice_.size());
+  if (!fresh) ++advice_[found->second].count;
+  return !fresh;
+}
+
 void Checker::Advise(const char* code, const std::string& subject, std::vector<std::string> aliases,
                      std::string text, const Op& op, size_t index) {
-  std::string key = std::string(code) + '\0' + subject + '\0' + std::to_string(SiteHash(op));
-  auto [found, fresh] = advice_by_key_.emplace(key, advice_.size());
-  if (!fresh) {
-    ++advice_[found->second].count;
-    return;
-  }
   Advice& advice = advice_.emplace_back();
   advice.code = code;
   advice.subject = subject;
@@ -24,8 +29,10 @@ void Checker::Advise(const char* code, const std::string& subject, std::vector<s
 
 void Checker::AdviseOnWait(const Op& op, size_t index) {
   if (op.flags & kSynthetic) return;
-  std::string event = EventName(op.object);
+  const std::string& event = EventName(op.object);
+  auto hash = std::hash<std::string_view>{};
   if (order_.last_wait_unrecorded() && RuleOn(Rule::kUnrecordedWait)) {
+    if (AdvisedBefore("wait-unrecorded", hash(event), op)) return;
     Advise("wait-unrecorded", event, {}, "the event was never recorded: this orders nothing", op,
            index);
     return;
@@ -35,6 +42,9 @@ void Checker::AdviseOnWait(const Op& op, size_t index) {
   std::string producer = record == nullptr ? "" : StreamName(record->producer, op.host);
   std::string waiter = StreamName(op.stream, op.host);
   bool named = op.aux == 0 && !event.empty();
+  // Where the call stack tells the place, unnamed producers that come and go are one subject.
+  uint64_t subject = named ? hash(event) : op.stack != 0 ? 0 : hash(producer);
+  if (AdvisedBefore("redundant-wait", subject, op)) return;
   Advise("redundant-wait", named ? event : producer, {event, producer, waiter},
          waiter + " already comes after everything that this wait covers", op, index);
 }
@@ -43,6 +53,7 @@ void Checker::AdviseOnAwait(const Op& op, size_t index) {
   if (!order_.last_await_never()) return;
   const auto& names = program_.flag_names;
   std::string flag = op.object < names.size() ? names[op.object] : "";
+  if (AdvisedBefore("await-never", std::hash<std::string_view>{}(flag), op)) return;
   Advise("await-never", flag, {StreamName(op.stream, op.host)},
          "no signal can release this wait: there is none, or each comes after it or is overwritten "
          "before it",
@@ -51,7 +62,7 @@ void Checker::AdviseOnAwait(const Op& op, size_t index) {
 
 void Checker::AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t index,
                                  const char* what) {
-  if (tenant.is_private) return;
+  if (tenant.is_private || AdvisedBefore("implicit-sync", SubjectHash(tenant), op)) return;
   Advise("implicit-sync", BufferName(tenant), {},
          std::string(what) + " only through a synchronisation that CUDA does not promise", op,
          index);
@@ -79,6 +90,7 @@ void Checker::AdviseRedundantRecords(Tenant& tenant, const Clock& owner, const C
       cell.ForEachSince(look);
     });
     if (needed || (options_.recorded && !seen)) continue;
+    if (AdvisedBefore("redundant-record-stream", SubjectHash(tenant), record.op)) continue;
     Advise("redundant-record-stream", BufferName(tenant), {},
            StreamName(record.stream, record.host) + "'s uses are over without it", record.op,
            record.index);

@@ -7,8 +7,13 @@
 namespace ss {
 namespace {
 
-// Sweeping visits all live state, so it is worth it only after much has been fed.
-constexpr size_t kSweepEvery = size_t{1} << 18;
+// Sweeping visits all live state, so it is worth it only after much has been fed; but what waits
+// for it makes the clocks long and fills the caches.
+constexpr size_t kSweepEvery = size_t{1} << 15;
+// Freed memory that nobody used after is watched for late uses this long, counted in operations.
+constexpr size_t kWatchFreed = size_t{1} << 18;
+// Readers of one cell, beyond the first, before those that later ones make superfluous go.
+constexpr size_t kManyReaders = 8;
 
 Entry MakeEntry(const Op& op, size_t index, const Step& step, const Access& access) {
   Entry entry;
@@ -173,15 +178,34 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
     cell.write = entry;
     cell.ClearSince();
   } else {
+    if (cell.more && cell.more->size() >= kManyReaders) DropSubsumed(cell, entry, step);
     cell.AddSince(entry);
   }
+}
+
+// What is never written again would collect a reader for every stream that ever was. A reader that
+// is ordered before this one, no better evidenced and of the same bytes can go: who does not know
+// it does not know this one either, and who knows this one knows it.
+void Checker::DropSubsumed(Cell& cell, const Entry& entry, const Step& step) {
+  const auto& lanes = order_.lanes();
+  if (log_.Get(entry.index).flags & (kAmbiguousOrder | kPolling)) return;
+  cell.DropIf([&](const Entry& older) {
+    if (older.mode != entry.mode || older.cpu != entry.cpu) return false;
+    if (older.begin != entry.begin || older.end != entry.end) return false;
+    bool weaker = (older.evidence & 0xf) >= (entry.evidence & 0xf) &&
+                  older.evidence >> 4 >= entry.evidence >> 4;
+    bool alike = lanes[older.lane].kind == lanes[entry.lane].kind;
+    return weaker && alike && step.Knows(older.lane, older.epoch);
+  });
 }
 
 // --- tenants
 // --------------------------------------------------------------------------------------
 
 Tenant* Checker::NewTenant(const Op& op, size_t index, const Access& range) {
-  Tenant* tenant = tenants_.emplace_back(std::make_unique<Tenant>()).get();
+  if (spare_tenants_.empty()) spare_tenants_.push_back(std::make_unique<Tenant>());
+  Tenant* tenant = tenants_.emplace_back(std::move(spare_tenants_.back())).get();
+  spare_tenants_.pop_back();
   tenant->id = op.object;
   tenant->name = op.name;
   tenant->kind = range.memory;
@@ -207,32 +231,34 @@ Tenant* Checker::FindTenant(BufferId id) {
 void Checker::Sweep() {
   std::vector<size_t> ops;
   std::vector<bool> lanes(order_.lanes().size(), false);
-  std::unordered_map<const Tenant*, bool> used;
   auto keep = [&](const Entry& entry) {
     ops.push_back(entry.index);
     lanes[entry.lane] = true;
   };
+  for (const auto& tenant : tenants_) tenant->used = false;
   // Freed memory that nobody refers to: watching it for late uses for ever would grow without
   // bound.
   auto& cells = shadow_.cells();
   for (auto it = cells.begin(); it != cells.end();) {
     Cell& cell = it++->second;
     bool empty = !cell.write && !cell.since;
-    if (empty && cell.tenant->freed) shadow_.Erase(std::prev(it)->first, cell.end);
+    bool old = cell.tenant->freed && cell.tenant->free_index + kWatchFreed < log_.size();
+    if (empty && old) shadow_.Erase(std::prev(it)->first, cell.end);
   }
   for (auto& [begin, cell] : cells) {
-    used[cell.tenant] = true;
+    cell.tenant->used = true;
     if (cell.write) keep(cell.write);
     cell.ForEachSince(keep);
   }
-  for (auto& [id, tenant] : live_) used[tenant] = true;
+  for (auto& [id, tenant] : live_) tenant->used = true;
   for (auto& [owner, list] : pending_) {
+    lanes[owner.first] = true;
     for (Pending& pending : list) {
-      used[pending.tenant] = true;
+      pending.tenant->used = true;
       for (Use& use : pending.uses) keep(use.entry);
     }
   }
-  std::erase_if(tenants_, [&](const auto& tenant) { return !used.contains(tenant.get()); });
+  DropUnusedTenants();
   for (const auto& tenant : tenants_) {
     for (const Tenant::OpenUse& use : tenant->open_uses) {
       ops.insert(ops.end(), {use.index, use.other_index});
@@ -243,8 +269,24 @@ void Checker::Sweep() {
   }
   order_.MarkConditional(&lanes);
   order_.RecycleLanes(lanes);
+  if (order_.AnyHostEnded()) {
+    std::vector<UserSet*> users;
+    for (const auto& tenant : tenants_) users.push_back(&tenant->users);
+    order_.ForgetEndedHosts(lanes, users);
+  }
   log_.Forget(ops);
   next_sweep_ = log_.size() + std::max(kSweepEvery, shadow_.cells().size() * 4);
+}
+
+void Checker::DropUnusedTenants() {
+  constexpr size_t kMaxSpare = 16384;
+  auto gone = std::partition(tenants_.begin(), tenants_.end(),
+                             [](const auto& tenant) { return tenant->used; });
+  for (auto at = gone; at != tenants_.end() && spare_tenants_.size() < kMaxSpare; ++at) {
+    **at = Tenant{};
+    spare_tenants_.push_back(std::move(*at));
+  }
+  tenants_.erase(gone, tenants_.end());
 }
 
 CheckResult Checker::Finish() {

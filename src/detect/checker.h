@@ -79,11 +79,13 @@ class Checker {
   void Touch(const Op& op, size_t index, const Step& step, const Access* accesses);
   void TouchRange(const Op& op, size_t index, const Step& step, Access access);
   void TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step);
+  void DropSubsumed(Cell& cell, const Entry& entry, const Step& step);
   bool Reversed(const Entry& first, const Entry& second) const;
   void Collect(const Entry& first, const Entry& second, const Cell& cell, uint64_t begin);
   Tenant* NewTenant(const Op& op, size_t index, const Access& range);
   Tenant* FindTenant(BufferId id);
   void Sweep();
+  void DropUnusedTenants();
 
   // races.cc
   void JudgeConflicts(const Op& op, size_t index, const Step& step);
@@ -99,6 +101,7 @@ class Checker {
   void OnFree(const Op& op, size_t index);
   void OnRecordStream(const Op& op, size_t index);
   void JudgeFree(Tenant& tenant, const Op& op);
+  bool ForgetIfCovered(Tenant& tenant, const Op& op);
   void FreeIncidentally(Tenant& tenant, const Op& op);
   std::vector<Use> UncoveredUses(Tenant& tenant, const Clock& gone, const Clock& covered);
   void Decide(Pending& pending, bool at_end, const Clock& now);
@@ -130,6 +133,7 @@ class Checker {
   // advice.cc
   void AdviseOnWait(const Op& op, size_t index);
   void AdviseOnAwait(const Op& op, size_t index);
+  bool AdvisedBefore(const char* code, uint64_t subject, const Op& op);
   void Advise(const char* code, const std::string& subject, std::vector<std::string> aliases,
               std::string text, const Op& op, size_t index);
   void AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t index, const char* what);
@@ -141,9 +145,11 @@ class Checker {
   std::string LaneName(const Op& op) const;
   BufferRef MakeBuffer(const Tenant& tenant, uint64_t begin, uint64_t end) const;
   std::string StreamName(StreamId id, HostId host) const;
-  std::string EventName(EventId id) const;
+  const std::string& EventName(EventId id) const;
   std::string BufferName(const Tenant& tenant) const;
+  std::string BufferName(StringId name, BufferId id) const;
   uint64_t SiteHash(const Op& op) const;
+  uint64_t SubjectHash(const Tenant& tenant) const;
   size_t AddFinding(Finding finding, const Op& first, const Op& second, const Tenant& tenant);
 
   const Program& program_;
@@ -152,10 +158,15 @@ class Checker {
   Shadow shadow_;
   OpLog log_;
   std::unordered_map<BufferId, Tenant*> live_;
-  std::vector<std::unique_ptr<Tenant>> tenants_;
+  std::vector<std::unique_ptr<Tenant>> tenants_, spare_tenants_;
   std::map<OwnerKey, std::vector<Pending>> pending_;
   size_t next_sweep_ = 0;
 
+  // Of one allocation or free, kept because allocating clocks took longer than comparing them.
+  struct {
+    Clock now, owner, gone, covered;
+    std::vector<Tenant*> older;
+  } scratch_;
   std::vector<UserSet*> users_;      // scratch of one operation
   std::vector<Conflict> conflicts_;  // scratch of one operation
   struct Watch {
@@ -169,7 +180,7 @@ class Checker {
   std::vector<std::string> keys_;
   std::unordered_map<std::string, size_t> by_key_;
   std::vector<Advice> advice_;
-  std::unordered_map<std::string, size_t> advice_by_key_;
+  std::unordered_map<uint64_t, size_t> advice_by_key_;  // AdvisedBefore()
   uint64_t muted_private_ = 0;
   uint64_t untracked_ = 0;
   uint64_t accesses_ = 0;

@@ -8,29 +8,27 @@
 #include "src/model/rules.h"
 
 namespace ss {
-namespace {
-
-constexpr size_t kMaxAliases = 8;  // older tenants of a block that an expectation may still name
-
-}  // namespace
-
 // --- allocation
 // -----------------------------------------------------------------------------------
 
 void Checker::OnAlloc(const Op& op, size_t index, const Access& range) {
   bool caching = range.memory == MemoryKind::kCaching;
-  Clock now;  // what is over for whoever works on the block next
+  Clock& now = scratch_.now;  // what is over for whoever works on the block next
+  now.Clear();
   if (caching) {
-    now = order_.NextStart(op.stream, op.host);
-    now.Join(order_.host(op.host).clock);
+    // Nobody asks unless a free is undecided or a lifetime was reported.
+    if (!pending_.empty() || !findings_.empty()) {
+      order_.NextStart(op.stream, op.host, &now);
+      now.Join(order_.host(op.host).clock);
+    }
     DecideBefore(op, range, now);
   } else {
     shadow_.Erase(range.begin, range.end);  // a new generation of the addresses (rule 16)
   }
   Tenant* tenant = NewTenant(op, index, range);
-  std::vector<Tenant*> older;
-  shadow_.Define(range.begin, range.end, tenant, &older);
-  Inherit(*tenant, older, now);
+  scratch_.older.clear();
+  shadow_.Define(range.begin, range.end, tenant, &scratch_.older);
+  Inherit(*tenant, scratch_.older, now);
   ForgetFinished(*tenant, order_.host(op.host).clock);
   if (!caching) return;
   tenant->watched = true;
@@ -47,9 +45,8 @@ void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const C
   for (Tenant* old : older) {
     if (!old->freed) continue;
     tenant.edges.insert(tenant.edges.end(), old->edges.begin(), old->edges.end());
-    tenant.aliases.insert(tenant.aliases.end(), old->aliases.begin(), old->aliases.end());
-    tenant.aliases.push_back(BufferName(*old));
-    if (tenant.aliases.size() > kMaxAliases) tenant.aliases.erase(tenant.aliases.begin());
+    for (size_t i = 0; i < old->alias_count; ++i) tenant.AddAlias(old->aliases[i]);
+    tenant.AddAlias({old->id, old->name});
     for (const auto& use : old->open_uses) {
       if (now.Get(use.lane) < use.epoch)
         struck.push_back({use.finding, use.index, use.other_index});
@@ -99,8 +96,10 @@ void Checker::Retell(Site* site, size_t index) const {
 // The allocation could have been served with a freed block that fits, and was with one that it
 // overlaps.
 void Checker::DecideBefore(const Op& op, const Access& range, const Clock& now) {
+  if (pending_.empty()) return;
   uint64_t size = range.end - range.begin;
-  for (auto& [key, list] : pending_) {
+  for (auto at = pending_.begin(); at != pending_.end();) {
+    auto& [key, list] = *at;
     bool same = key == KeyOf(op.stream, op.host, op.aux) && RuleOn(Rule::kJudgedAtFree);
     for (Pending& pending : list) {
       const Tenant& freed = *pending.tenant;
@@ -109,6 +108,7 @@ void Checker::DecideBefore(const Op& op, const Access& range, const Clock& now) 
         Decide(pending, false, now);
     }
     std::erase_if(list, [](const Pending& pending) { return pending.tenant == nullptr; });
+    at = list.empty() ? pending_.erase(at) : std::next(at);
   }
 }
 
@@ -200,22 +200,46 @@ std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& go
   return merged;
 }
 
+// The usual end of a block: all its uses are over, or ordered before what its owner does next.
+// Asked use by use, because making the clocks takes longer. False: somebody has to look closer.
+bool Checker::ForgetIfCovered(Tenant& tenant, const Op& op) {
+  bool caching = tenant.kind == MemoryKind::kCaching && RuleOn(Rule::kOwnerFrontier);
+  const Stream* owner = caching ? order_.FindStream(tenant.owner, tenant.alloc.host) : nullptr;
+  Order::AtFree gone = order_.LookAtFree(op.host);
+  bool covered = true;
+  shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
+    if (cell.tenant != &tenant) return;
+    cell.DropIf([&](const Entry& entry) { return gone.Knows(entry.lane, entry.epoch); });
+    auto check = [&](const Entry& entry) {
+      if (entry.index <= tenant.alloc_index) return;  // an older tenant's
+      covered &= owner != nullptr && order_.NextStartKnows(*owner, entry.lane, entry.epoch);
+    };
+    if (cell.write) check(cell.write);
+    cell.ForEachSince(check);
+  });
+  return covered;
+}
+
 void Checker::JudgeFree(Tenant& tenant, const Op& op) {
   bool caching = tenant.kind == MemoryKind::kCaching;
   if (!caching && !RuleOn(Rule::kFreeHostJudged)) return;
-  Clock owner;
+  if (tenant.recorded.empty() && ForgetIfCovered(tenant, op)) return;
+  Clock& owner = scratch_.owner;
+  owner.Clear();
   if (caching && RuleOn(Rule::kOwnerFrontier))
-    owner = order_.NextStart(tenant.owner, tenant.alloc.host);
-  Clock gone = order_.KnownAtFree(op.host);  // complete before anything can be handed out
+    order_.NextStart(tenant.owner, tenant.alloc.host, &owner);
+  Clock& gone = scratch_.gone;  // complete before anything can be handed out
+  order_.KnownAtFree(op.host, &gone);
   AdviseRedundantRecords(tenant, owner, gone);
   if (RuleOn(Rule::kRecordStreamCovers)) {
     for (const auto& use : tenant.recorded) order_.AddFrontier(use.stream, use.host, &gone);
   }
-  Clock covered = gone;
+  Clock& covered = scratch_.covered;
+  covered = gone;
   covered.Join(owner);
   std::vector<Use> uses = UncoveredUses(tenant, gone, covered);
   if (uses.empty()) return;
-  Pending pending{&tenant, std::move(uses), std::move(covered)};
+  Pending pending{&tenant, std::move(uses), covered};
   if (caching && RuleOn(Rule::kNextAllocation)) {
     pending_[KeyOf(tenant.owner, tenant.alloc.host, tenant.pool)].push_back(std::move(pending));
   } else {
@@ -274,9 +298,8 @@ void Checker::ReportLifetime(Tenant& tenant, const Use& use, const Op& other, si
 // --------------------------------------------------------------------------
 
 void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
-  std::vector<Watch> watched;
-  watched.swap(watched_);
-  for (const Watch& watch : watched) {
+  for (size_t i = 0; i < watched_.size(); ++i) {
+    const Watch watch = watched_[i];
     Tenant& tenant = *watch.tenant;
     if (tenant.freed) {
       LateUse(tenant, index, step, watch.entry);
@@ -294,12 +317,14 @@ void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
     bool ordered = tenant.alloc_epoch == 0 || step.Knows(tenant.alloc_lane, tenant.alloc_epoch);
     if (owners || ordered || found) continue;
     if (!RuleOn(Rule::kAllocUnordered)) continue;
+    if (AdvisedBefore("alloc-unordered", SubjectHash(tenant), op)) continue;
     Advise("alloc-unordered", BufferName(tenant), {},
            "first used on " + LaneName(op) + ", which does not wait for what " +
                StreamName(tenant.owner, tenant.alloc.host) +
                " was doing at the allocation: right only while the storage is fresh",
            op, index);
   }
+  watched_.clear();
 }
 
 // One cause a lane: later uses by the same lane say nothing new.
@@ -328,6 +353,7 @@ void Checker::OnRecordStream(const Op& op, size_t index) {
   const Stream* user = order_.FindStream(op.stream, op.host);
   bool noop = owner != nullptr && owner == user;
   if (noop && RuleOn(Rule::kOwnerRecordNoop)) {
+    if (AdvisedBefore("record-stream-noop", SubjectHash(*tenant), op)) return;
     Advise("record-stream-noop", BufferName(*tenant), {},
            StreamName(op.stream, op.host) + " owns the block: recording it protects nothing", op,
            index);

@@ -17,10 +17,7 @@ class OpLog {
   static constexpr size_t kChunk = 8192;
 
   size_t Append(const Op& op) {
-    if (end_ % kChunk == 0) {
-      chunks_.push_back(std::make_unique<std::vector<Op>>());
-      chunks_.back()->reserve(kChunk);
-    }
+    if (end_ % kChunk == 0) AddChunk();
     chunks_.back()->push_back(op);
     return end_++;
   }
@@ -39,12 +36,27 @@ class OpLog {
       if (index < cut) kept.emplace(index, Get(index));
     }
     survivors_ = std::move(kept);
+    for (auto chunk = chunks_.begin(); chunk != chunks_.end() - 1; ++chunk) {
+      (*chunk)->clear();
+      spare_.push_back(std::move(*chunk));
+    }
     chunks_.erase(chunks_.begin(), chunks_.end() - 1);
     begin_ = cut;
   }
 
  private:
+  void AddChunk() {
+    if (spare_.empty()) {
+      spare_.push_back(std::make_unique<std::vector<Op>>());
+      spare_.back()->reserve(kChunk);
+    }
+    chunks_.push_back(std::move(spare_.back()));
+    spare_.pop_back();
+  }
+
   std::deque<std::unique_ptr<std::vector<Op>>> chunks_;
+  std::vector<std::unique_ptr<std::vector<Op>>>
+      spare_;  // so that pages are not given back and taken again
   std::unordered_map<size_t, Op> survivors_;
   size_t begin_ = 0, end_ = 0;
 };

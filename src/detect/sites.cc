@@ -28,23 +28,28 @@ std::string Checker::StreamName(StreamId id, HostId host) const {
   if (name.empty()) name = fmt::format("stream#{}", id);
   bool foreign = stream->type == StreamType::kPerThread && stream->thread != 0;
   if (!foreign) return name;
-  return name + "@" + program_.strings.Get(order_.host(stream->thread).name);
+  return name + "@" + program_.strings.Get(order_.HostName(stream->thread));
 }
 
-std::string Checker::EventName(EventId id) const {
-  return id < program_.event_names.size() ? program_.event_names[id] : "";
+const std::string& Checker::EventName(EventId id) const {
+  static const std::string kUnnamed;
+  return id < program_.event_names.size() ? program_.event_names[id] : kUnnamed;
 }
 
 std::string Checker::BufferName(const Tenant& tenant) const {
-  const std::string& name = program_.strings.Get(tenant.name);
-  return name.empty() ? fmt::format("alloc#{}", tenant.id) : name;
+  return BufferName(tenant.name, tenant.id);
+}
+
+std::string Checker::BufferName(StringId id, BufferId buffer) const {
+  const std::string& name = program_.strings.Get(id);
+  return name.empty() ? fmt::format("alloc#{}", buffer) : name;
 }
 
 std::string Checker::LaneName(const Op& op) const {
   bool on_stream = op.stream != 0 && op.kind != OpKind::kAlloc && op.kind != OpKind::kFree &&
                    op.kind != OpKind::kRecordStream && op.kind != OpKind::kHostAccess;
   return on_stream ? StreamName(op.stream, op.host)
-                   : program_.strings.Get(order_.host(op.host).name);
+                   : program_.strings.Get(order_.HostName(op.host));
 }
 
 Site Checker::MakeSite(const Op& op, size_t index) const {
@@ -59,9 +64,9 @@ Site Checker::MakeSite(const Op& op, size_t index) const {
                   : program_.strings.Get(op.name);
   site.label = program_.strings.Get(op.label);
   site.lane = LaneName(op);
-  site.host = program_.strings.Get(order_.host(op.host).name);
+  site.host = program_.strings.Get(order_.HostName(op.host));
   site.host_id = op.host;
-  site.rank = order_.host(op.host).rank;
+  site.rank = order_.HostRank(op.host);
   site.access = Name(op.kind);
   site.stack = op.stack;
   site.line = op.line;
@@ -97,7 +102,9 @@ BufferRef Checker::MakeBuffer(const Tenant& tenant, uint64_t begin, uint64_t end
   BufferRef buffer;
   buffer.id = tenant.id;
   buffer.name = BufferName(tenant);
-  buffer.aliases = tenant.aliases;
+  for (size_t i = 0; i < tenant.alias_count; ++i) {
+    buffer.aliases.push_back(BufferName(tenant.aliases[i].name, tenant.aliases[i].id));
+  }
   buffer.bytes = tenant.end - tenant.begin;
   buffer.begin = std::max(begin, tenant.begin) - tenant.begin;
   buffer.end = std::min(end, tenant.end) - tenant.begin;
@@ -115,6 +122,15 @@ uint64_t Checker::SiteHash(const Op& op) const {
   uint64_t hash = Mix(static_cast<uint64_t>(op.kind), op.line);
   hash = Mix(hash, Hash(program_.strings.Get(op.name)));
   return Mix(hash, op.stack != 0 ? op.stack : Hash(LaneName(op)));
+}
+
+// What tells the subjects of advice apart: a name, or where the buffer was allocated. Not its id:
+// every step of a training run has new ones.
+uint64_t Checker::SubjectHash(const Tenant& tenant) const {
+  const std::string& name = program_.strings.Get(tenant.name);
+  if (!name.empty()) return Hash(name);
+  return Mix(tenant.alloc.line,
+             tenant.alloc.stack != 0 ? tenant.alloc.stack : Hash(BufferName(tenant)));
 }
 
 size_t Checker::AddFinding(Finding finding, const Op& first, const Op& second,

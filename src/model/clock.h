@@ -45,6 +45,7 @@ class Clock {
   }
 
   size_t size() const { return epochs_.size(); }
+  void Clear() { epochs_.clear(); }  // keeps its memory
 
  private:
   std::vector<uint64_t> epochs_;

@@ -23,11 +23,12 @@ bool OnHost(MemoryKind kind) {
 
 }  // namespace
 
-bool UserSet::Add(HostId host) {
-  auto at = std::lower_bound(hosts.begin(), hosts.end(), host);
-  if (at != hosts.end() && *at == host) return false;
-  hosts.insert(at, host);
-  return true;
+void UserSet::Add(uint32_t host) {
+  if (host < 64) {
+    low |= uint64_t{1} << host;
+  } else if (std::find(high.begin(), high.end(), host) == high.end()) {
+    high.push_back(host);
+  }
 }
 
 LaneId Order::NewLane(Lane::Kind kind) {
@@ -46,14 +47,33 @@ LaneId Order::NewLane(Lane::Kind kind) {
 }
 
 Host& Order::EnsureHost(HostId id) {
-  if (id >= hosts_.size()) hosts_.resize(id + 1);
-  if (!hosts_[id]) {
-    hosts_[id] = std::make_unique<Host>();
-    hosts_[id]->id = id;
-    hosts_[id]->lane = NewLane(Lane::Kind::kHost);
-    lanes_[hosts_[id]->lane].host = id;
-  }
-  return *hosts_[id];
+  if (id < slots_.size() && slots_[id] != kNoSlot) return *hosts_[slots_[id]];
+  return MakeHost(id);
+}
+
+Host& Order::MakeHost(HostId id) {
+  if (id >= slots_.size()) slots_.resize(id + 1, kNoSlot);
+  if (id >= host_infos_.size()) host_infos_.resize(id + 1);
+  size_t slot = std::find(hosts_.begin(), hosts_.end(), nullptr) - hosts_.begin();
+  if (slot == hosts_.size()) hosts_.emplace_back();
+  hosts_[slot] = std::make_unique<Host>();
+  Host& host = *hosts_[slot];
+  host.id = id;
+  host.slot = slots_[id] = static_cast<uint32_t>(slot);
+  host.lane = NewLane(Lane::Kind::kHost);
+  lanes_[host.lane].host = host.slot;
+  Changed(host);
+  return host;
+}
+
+// Comes again, for a rename; and for another thread with the id of one that ended, which knows
+// nothing.
+void Order::BeginHost(const Op& op) {
+  Host& known = EnsureHost(op.host);
+  Host& host = known.ended ? MakeHost(op.host) : known;
+  host.name = op.name;
+  host.rank = op.aux;
+  host_infos_[op.host] = {op.name, op.aux};
 }
 
 // --- streams
@@ -64,6 +84,7 @@ Stream* Order::MakeStream(const Op& op, HostId thread) {
   stream->id = op.stream;
   stream->type = static_cast<StreamType>(op.aux);
   stream->context = op.value >> 16;
+  stream->home = &contexts_[stream->context];
   stream->device = static_cast<uint32_t>(op.value & 0xffff);
   stream->rank = static_cast<uint32_t>(op.value >> 32);
   stream->name = op.name;
@@ -71,7 +92,6 @@ Stream* Order::MakeStream(const Op& op, HostId thread) {
   stream->lane = NewLane(Lane::Kind::kStream);
   stream->epoch = lanes_[stream->lane].epoch;
   lanes_[stream->lane].stream = stream.get();
-  lanes_[stream->lane].host = thread;
   bool per_thread = stream->type == StreamType::kPerThread;
   Stream* raw = stream.get();
   streams_[StreamKey(op.stream, per_thread, thread)] = std::move(stream);
@@ -113,28 +133,38 @@ void Order::Create(const Op& op) {
 }
 
 Stream* Order::FindStream(StreamId id, HostId host) {
-  if (auto found = streams_.find(id); found != streams_.end()) return found->second.get();
+  if (id == last_found_ && id != 0) return last_stream_;
+  if (auto found = streams_.find(id); found != streams_.end()) {
+    last_found_ = id;
+    return last_stream_ = found->second.get();
+  }
   if (auto found = aliases_.find(id); found != aliases_.end()) return found->second;
-  auto made = templates_.find(id);
-  if (made == templates_.end()) return nullptr;
   if (!RuleOn(Rule::kPerThreadLane)) host = 0;
   if (auto found = streams_.find(StreamKey(id, true, host)); found != streams_.end()) {
     return found->second.get();
   }
+  auto made = templates_.find(id);
+  if (made == templates_.end()) return nullptr;
   Stream* stream = MakeStream(made->second, host);
-  contexts_[stream->context].blocking.push_back(stream);
+  stream->home->blocking.push_back(stream);
   return stream;
 }
 
 void Order::Destroy(const Op& op) {
-  auto found = streams_.find(op.stream);
-  if (found == streams_.end()) return;
-  Stream* stream = found->second.get();
   if (!RuleOn(Rule::kStreamGeneration)) return;
+  if (auto found = streams_.find(op.stream); found != streams_.end()) Retire(found->second.get());
+  if (templates_.erase(op.stream) == 0) return;
+  for (auto& [key, stream] : streams_) {
+    if (stream->id == op.stream) Retire(stream.get());
+  }
+}
+
+void Order::Retire(Stream* stream) {
+  if (stream->destroyed) return;
   stream->destroyed = true;
-  auto& blocking = contexts_[stream->context].blocking;
+  auto& blocking = stream->home->blocking;
   // What a blocking stream did is still waited for by the legacy stream's next operation.
-  if (Stream* legacy = contexts_[stream->context].legacy;
+  if (Stream* legacy = stream->home->legacy;
       legacy != nullptr && std::find(blocking.begin(), blocking.end(), stream) != blocking.end()) {
     JoinInto(*legacy, *stream);
   }
@@ -168,7 +198,7 @@ void Order::Learn(Host& host, const Snapshot& snapshot) {
   if (!news) return;
   host.clock.Join(*snapshot.base);
   host.clock.Raise(snapshot.lane, snapshot.epoch);
-  ++host.version;
+  Changed(host);
 }
 
 void Order::LearnStream(Host& host, const Stream& stream) {
@@ -178,7 +208,7 @@ void Order::LearnStream(Host& host, const Stream& stream) {
 // Rule 4. A destroyed stream has handed its work over in Destroy().
 void Order::JoinImplicit(Stream& stream) {
   if (stream.type == StreamType::kNonBlocking && RuleOn(Rule::kNonBlockingApart)) return;
-  Context& context = contexts_[stream.context];
+  Context& context = *stream.home;
   if (stream.type == StreamType::kLegacy) {
     if (!RuleOn(Rule::kLegacyWaitsBlocking)) return;
     for (Stream* blocking : context.blocking) JoinInto(stream, *blocking);
@@ -193,9 +223,8 @@ void Order::JoinImplicit(Stream& stream) {
 // Everything that any next operation on the stream, issued by `host`, starts after.
 void Order::Prepare(Stream& stream, Host& host) {
   JoinImplicit(stream);
-  if (stream.joined_host == host.id && stream.joined_host_version == host.version) return;
+  if (stream.joined_host_version == host.version) return;
   if (RuleOn(Rule::kHostKnowledge)) JoinInto(stream, host.clock);
-  stream.joined_host = host.id;
   stream.joined_host_version = host.version;
 }
 
@@ -203,14 +232,24 @@ void Order::Prepare(Stream& stream, Host& host) {
 // ------------------------------------------------------
 
 void Order::Use(UserSet& users, Host& host) {
-  for (HostId other : users.hosts) {
-    if (other == host.id || EnsureHost(other).rank != host.rank) continue;
-    const Clock& theirs = EnsureHost(other).clock;
-    if (host.clock.Covers(theirs)) continue;
-    host.clock.Join(theirs);
-    ++host.version;
+  users.ForEach([&](uint32_t other) { LearnFrom(*hosts_[other], host); });
+  if (users.gone && !host.clock.Covers(*users.gone)) {
+    host.clock.Join(*users.gone);
+    Changed(host);
   }
-  users.Add(host.id);
+  users.Add(host.slot);
+  users.last_user = host.slot;
+  users.last_news = news_;
+}
+
+void Order::LearnFrom(Host& other, Host& host) {
+  if (&other == &host || other.rank != host.rank) return;
+  if (other.slot >= host.taken.size()) host.taken.resize(other.slot + 1, 0);
+  if (host.taken[other.slot] == other.version) return;
+  host.taken[other.slot] = other.version;
+  if (host.clock.Covers(other.clock)) return;
+  host.clock.Join(other.clock);
+  Changed(host);
 }
 
 // Creation, allocation and plain CPU accesses neither give nor take.
@@ -241,7 +280,9 @@ void Order::HandOver(const Op& op, std::vector<UserSet*>& users) {
   if (op.kind != OpKind::kFree && op.stream != 0) {
     if (Stream* stream = FindStream(op.stream, op.host)) Use(stream->users, host);
   }
-  for (UserSet* buffer : users) Use(*buffer, host);
+  for (UserSet* buffer : users) {
+    if (buffer->last_user != host.slot || buffer->last_news != news_) Use(*buffer, host);
+  }
 }
 
 // --- dispatch
@@ -284,12 +325,15 @@ Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users,
       if (RuleOn(Rule::kHandOff)) {
         Host& to = EnsureHost(static_cast<HostId>(op.object));
         to.clock.Join(EnsureHost(op.host).clock);
-        ++to.version;
+        Changed(to);
       }
       break;
     case OpKind::kHostBegin:
-      host.name = op.name;
-      host.rank = op.aux;
+      BeginHost(op);
+      break;
+    case OpKind::kHostEnd:
+      ended_hosts_ += !host.ended;
+      host.ended = true;
       break;
     case OpKind::kStreamCreate:
       Create(op);
@@ -348,7 +392,6 @@ void Order::Stage(const Op& op, const Access* accesses, Stream& stream, Step* st
   if (stream.staging == 0) {
     stream.staging = NewLane(Lane::Kind::kStream);
     lanes_[stream.staging].stream = &stream;
-    lanes_[stream.staging].host = stream.thread;
   }
   step->staging_lane = stream.staging;
   step->staging_epoch = ++lanes_[stream.staging].epoch;
@@ -411,7 +454,6 @@ LaneId Order::LaneBeside(Stream& stream, const Clock& start) {
   }
   LaneId lane = NewLane(Lane::Kind::kStream);
   lanes_[lane].stream = &stream;
-  lanes_[lane].host = stream.thread;
   stream.beside.push_back(lane);
   return lane;
 }
@@ -440,7 +482,7 @@ void Order::RecordAtStart(const Op& op, Stream& stream, Step* step) {
 Step Order::HostWork(Host& host) {
   uint64_t epoch = ++lanes_[host.lane].epoch;
   host.clock.Raise(host.lane, epoch);
-  ++host.version;
+  Changed(host);
   return {.lane = host.lane, .epoch = epoch, .write_epoch = epoch, .start = &host.clock};
 }
 
@@ -507,7 +549,8 @@ void Order::Sync(const Op& op, Host& host) {
   Stream* stream = FindStream(op.stream, op.host);
   if (stream == nullptr) return;
   if (stream->type == StreamType::kLegacy && RuleOn(Rule::kLegacySyncsBlocking)) {
-    auto covered = std::make_shared<const Clock>(WithImplicit(*stream));
+    auto covered = std::make_shared<Clock>();
+    WithImplicit(*stream, covered.get());
     return LearnOrDefer(op, host, {covered, stream->lane, stream->epoch});
   }
   LearnOrDefer(op, host, Take(*stream));
@@ -525,7 +568,7 @@ void Order::EndSync(const Op& op, Host& host) {
   auto begun = syncs_.find(op.value);
   if (begun == syncs_.end()) return;
   host.clock.Join(begun->second);
-  ++host.version;
+  Changed(host);
   syncs_.erase(begun);
 }
 
@@ -535,7 +578,7 @@ void Order::AcquireTag(const Op& op, Host& host) {
   auto tag = tags_.find(op.object);
   if (tag == tags_.end()) return;
   host.clock.Join(tag->second);
-  ++host.version;
+  Changed(host);
 }
 
 // The function runs in its stream's order, whatever the host thread knew when the access was seen.
@@ -567,28 +610,25 @@ const Event* Order::FindEvent(EventId id) const {
   return found == events_.end() ? nullptr : &found->second;
 }
 
-Clock Order::NextStart(StreamId id, HostId host) {
-  Clock clock;
-  if (Stream* stream = FindStream(id, host)) clock = WithImplicit(*stream);
-  return clock;
+void Order::NextStart(StreamId id, HostId host, Clock* clock) {
+  if (Stream* stream = FindStream(id, host)) WithImplicit(*stream, clock);
 }
 
 // What a next operation on the stream would wait for, without being one: a synchronisation or a
 // question must not move the legacy lane, or later operations on blocking streams would gain an
 // edge that the hardware does not have (probed: docs/results, rule 4).
-Clock Order::WithImplicit(const Stream& stream) {
-  Clock clock = *stream.base;
-  clock.Raise(stream.lane, stream.epoch);
-  AddImplicit(stream, &clock);
-  return clock;
+void Order::WithImplicit(const Stream& stream, Clock* clock) const {
+  clock->Join(*stream.base);
+  clock->Raise(stream.lane, stream.epoch);
+  AddImplicit(stream, clock);
 }
 
-void Order::AddImplicit(const Stream& stream, Clock* clock) {
+void Order::AddImplicit(const Stream& stream, Clock* clock) const {
   auto add = [&](const Stream& other) {
     clock->Join(*other.base);
     clock->Raise(other.lane, other.epoch);
   };
-  Context& context = contexts_[stream.context];
+  const Context& context = *stream.home;
   if (stream.type == StreamType::kLegacy) {
     if (!RuleOn(Rule::kLegacyWaitsBlocking)) return;
     for (const Stream* blocking : context.blocking) add(*blocking);
@@ -612,16 +652,51 @@ Clock Order::Frontier(LaneId lane) const {
   return clock;
 }
 
-Clock Order::KnownAtFree(HostId id) const {
-  Clock clock = hosts_[id]->clock;
-  if (strict_ || !RuleOn(Rule::kSeenByAnyThread)) return clock;
-  for (const auto& host : hosts_) {
-    if (!host || host->rank != hosts_[id]->rank) continue;
-    for (LaneId lane = 1; lane < host->clock.size(); ++lane) {
-      if (lanes_[lane].kind != Lane::Kind::kHost) clock.Raise(lane, host->clock.Get(lane));
-    }
-  }
+Clock Order::KnownAtFree(HostId id) {
+  Clock clock;
+  KnownAtFree(id, &clock);
   return clock;
+}
+
+void Order::KnownAtFree(HostId id, Clock* clock) {
+  AtFree known = LookAtFree(id);
+  *clock = *known.own;
+  if (known.seen != nullptr) clock->Join(*known.seen);
+}
+
+Order::AtFree Order::LookAtFree(HostId id) {
+  const Host& caller = EnsureHost(id);
+  if (strict_ || !RuleOn(Rule::kSeenByAnyThread)) return {&caller.clock, nullptr};
+  if (shown_news_ != news_) {
+    for (const auto& host : hosts_) {
+      if (host && host->shown_version != host->version) Show(*host);
+    }
+    shown_news_ = news_;
+  }
+  return {&caller.clock, &seen_[caller.rank]};
+}
+
+bool Order::NextStartKnows(const Stream& stream, LaneId lane, uint64_t epoch) const {
+  auto knows = [&](const Stream& other) {
+    return (other.lane == lane && other.epoch >= epoch) || other.base->Get(lane) >= epoch;
+  };
+  if (knows(stream)) return true;
+  const Context& context = *stream.home;
+  if (stream.type == StreamType::kLegacy) {
+    if (!RuleOn(Rule::kLegacyWaitsBlocking)) return false;
+    return std::any_of(context.blocking.begin(), context.blocking.end(),
+                       [&](const Stream* blocking) { return knows(*blocking); });
+  }
+  if (stream.type == StreamType::kNonBlocking && RuleOn(Rule::kNonBlockingApart)) return false;
+  return context.legacy != nullptr && RuleOn(Rule::kBlockingWaitsLegacy) && knows(*context.legacy);
+}
+
+void Order::Show(Host& host) {
+  Clock& seen = seen_[host.rank];
+  for (LaneId lane = 1; lane < host.clock.size(); ++lane) {
+    if (lanes_[lane].kind != Lane::Kind::kHost) seen.Raise(lane, host.clock.Get(lane));
+  }
+  host.shown_version = host.version;
 }
 
 // --- incidental synchronisation
@@ -631,13 +706,23 @@ void Order::AddIncidental(Host& host, Clock source) {
   Expand(&source, {}, true);  // closed: what the source knew incidentally is passed on
   if (host.incidental == 0) {
     host.incidental = NewLane(Lane::Kind::kIncidental);
-    lanes_[host.incidental].host = host.id;
   }
   uint64_t epoch = ++lanes_[host.incidental].epoch;
   host.clock.Raise(host.incidental, epoch);
-  ++host.version;
-  if (incidental_.size() >= kMaxIncidental) incidental_.pop_front();
-  incidental_.push_back({std::move(source), host.incidental, epoch});
+  Changed(host);
+  // Cumulative: who knows this one knows the thread's earlier ones, so one look a thread is enough.
+  auto& edges = incidental_[host.incidental];
+  if (!edges.empty()) source.Join(edges.back().source);
+  edges.push_back({std::move(source), host.incidental, epoch});
+  incidental_lanes_.push_back(host.incidental);
+  if (incidental_lanes_.size() > kMaxIncidental) DropOldestIncidental();
+}
+
+void Order::DropOldestIncidental() {
+  auto oldest = incidental_.find(incidental_lanes_.front());
+  incidental_lanes_.pop_front();
+  oldest->second.pop_front();
+  if (oldest->second.empty()) incidental_.erase(oldest);
 }
 
 void Order::AddIncidentalDeviceSync(HostId id, uint32_t device, uint32_t rank) {
@@ -651,18 +736,24 @@ void Order::AddIncidentalDeviceSync(HostId id, uint32_t device, uint32_t rank) {
 }
 
 void Order::Expand(Clock* clock, const std::vector<ConditionalEdge>& edges, bool incidental) const {
-  auto apply = [&](const auto& list) {
-    bool changed = false;
-    for (const ConditionalEdge& edge : list) {
-      if (clock->Get(edge.lane) < edge.epoch || clock->Covers(edge.source)) continue;
-      clock->Join(edge.source);
-      changed = true;
-    }
-    return changed;
+  auto learn = [&](const ConditionalEdge& edge) {
+    if (clock->Get(edge.lane) < edge.epoch || clock->Covers(edge.source)) return false;
+    clock->Join(edge.source);
+    return true;
+  };
+  auto latest = [&](LaneId lane, const std::deque<ConditionalEdge>& list) {
+    auto known = [](uint64_t epoch, const ConditionalEdge& edge) { return epoch < edge.epoch; };
+    auto after = std::upper_bound(list.begin(), list.end(), clock->Get(lane), known);
+    return after == list.begin() ? nullptr : &*std::prev(after);
   };
   for (bool changed = true; changed;) {
-    changed = apply(edges);
-    if (incidental && apply(incidental_)) changed = true;
+    changed = false;
+    for (const ConditionalEdge& edge : edges) changed |= learn(edge);
+    if (!incidental) continue;
+    for (const auto& [lane, list] : incidental_) {
+      const ConditionalEdge* edge = latest(lane, list);
+      if (edge != nullptr && learn(*edge)) changed = true;
+    }
   }
 }
 
@@ -681,7 +772,7 @@ void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
       return;
     }
     host.clock.Join(upto(epoch));
-    ++host.version;
+    Changed(host);
   };
   if (op.kind == OpKind::kMemset) {
     MemoryKind kind = accesses[0].memory;
@@ -704,7 +795,7 @@ void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
     // The source is taken; that the stream's earlier work is over too is the staging's doing
     // (incidental).
     host.clock.Raise(step.staging_lane, step.staging_epoch);
-    ++host.version;
+    Changed(host);
     AddIncidental(host, upto(step.epoch));
   } else if (pageable) {
     uint64_t epoch = from == MemoryKind::kPageable ? step.epoch : step.write_epoch;
@@ -722,29 +813,59 @@ void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
 // -----------------------------------------------------------------------
 
 void Order::MarkConditional(std::vector<bool>* live) const {
-  for (const ConditionalEdge& edge : incidental_) (*live)[edge.lane] = true;
+  for (const auto& [lane, edges] : incidental_) (*live)[lane] = true;
 }
 
 void Order::RecycleLanes(const std::vector<bool>& live) {
   std::vector<LaneId> still;
   for (LaneId lane : retired_lanes_) {
-    if (live[lane]) {
+    Stream* stream = lanes_[lane].stream;
+    std::vector<LaneId> lanes = stream->beside;
+    lanes.push_back(lane);
+    if (stream->staging != 0) lanes.push_back(stream->staging);
+    if (stream->started != 0) lanes.push_back(stream->started);
+    if (std::any_of(lanes.begin(), lanes.end(), [&](LaneId l) { return live[l]; })) {
       still.push_back(lane);
       continue;
     }
-    Stream* stream = lanes_[lane].stream;
     std::erase_if(host_functions_, [&](const HostFunction& f) { return f.stream == stream; });
     next_host_function_ = host_functions_.size();
-    if (stream != nullptr) {
-      for (LaneId beside : stream->beside) lanes_[beside].stream = nullptr;
-      if (stream->staging != 0) lanes_[stream->staging].stream = nullptr;
-      if (stream->started != 0) lanes_[stream->started].stream = nullptr;
-      streams_.erase(stream->id);
-    }
-    lanes_[lane].stream = nullptr;
-    free_lanes_.push_back(lane);
+    if (last_stream_ == stream) last_found_ = 0;
+    streams_.erase(StreamKey(stream->id, stream->type == StreamType::kPerThread, stream->thread));
+    free_lanes_.insert(free_lanes_.end(), lanes.begin(), lanes.end());
   }
   retired_lanes_ = std::move(still);
+}
+
+void Order::ForgetEndedHosts(const std::vector<bool>& live, const std::vector<UserSet*>& buffers) {
+  std::vector<bool> ended(hosts_.size(), false);
+  for (const auto& host : hosts_) {
+    bool counted = host && host->incidental != 0 && live[host->incidental];
+    if (!host || !host->ended || live[host->lane] || counted) continue;
+    ended[host->slot] = true;
+    Show(*host);
+  }
+  for (auto& [key, stream] : streams_) Fold(stream->users, ended);
+  for (auto& [id, event] : events_) Fold(event.users, ended);
+  for (UserSet* users : buffers) Fold(*users, ended);
+  for (auto& host : hosts_) {
+    if (!host || !ended[host->slot]) continue;
+    free_lanes_.push_back(host->lane);
+    if (host->incidental != 0) free_lanes_.push_back(host->incidental);
+    if (slots_[host->id] == host->slot) slots_[host->id] = kNoSlot;
+    --ended_hosts_;
+    host.reset();
+  }
+}
+
+void Order::Fold(UserSet& users, const std::vector<bool>& ended) {
+  users.ForEach([&](uint32_t slot) {
+    if (!ended[slot]) return;
+    if (!users.gone) users.gone = std::make_unique<Clock>();
+    users.gone->Join(hosts_[slot]->clock);
+    if (slot < 64) users.low &= ~(uint64_t{1} << slot);
+  });
+  std::erase_if(users.high, [&](uint32_t slot) { return ended[slot]; });
 }
 
 }  // namespace ss

@@ -7,6 +7,7 @@
 // tree).
 #pragma once
 
+#include <bit>
 #include <deque>
 #include <memory>
 #include <string>
@@ -19,10 +20,23 @@
 
 namespace ss {
 
-// Who used an object before (rule 3). Sorted, nearly always one or two entries.
+// Who used an object before (rule 3): slots of Order, nearly always one or two. What ended threads
+// knew is folded into one clock, or objects and clocks would grow with every thread that ever was.
 struct UserSet {
-  std::vector<HostId> hosts;
-  bool Add(HostId host);
+  uint64_t last_news =
+      0;  // of the last use, Order's count of what threads learned, and who it was:
+  uint32_t last_user = 0;  // again the same, and there is nothing to acquire
+  uint64_t low = 0;        // slots below 64, one bit each
+  std::unique_ptr<Clock> gone;
+  std::vector<uint32_t> high;  // slots from 64
+
+  void Add(uint32_t host);
+  template <typename F>
+  void ForEach(F f) const {
+    for (uint64_t rest = low; rest != 0; rest &= rest - 1)
+      f(static_cast<uint32_t>(std::countr_zero(rest)));
+    for (uint32_t host : high) f(host);
+  }
 };
 
 // Copy-on-write: a stream's clock is shared with the event snapshots that were taken from it.
@@ -38,6 +52,7 @@ struct Stream {
   StreamId id = 0;
   StreamType type{};
   uint64_t context = 0;  // context and rank: who shares a legacy stream
+  struct Context* home = nullptr;
   uint32_t device = 0;
   uint32_t rank = 0;
   HostId thread = 0;  // per-thread streams: whose
@@ -47,7 +62,6 @@ struct Stream {
   bool destroyed = false;
   std::shared_ptr<Clock> base = std::make_shared<Clock>();
   // What the stream has already joined, so that a repeated join costs one comparison.
-  HostId joined_host = 0;
   uint64_t joined_host_version = 0;
   uint64_t joined_legacy_version = 0;
   uint64_t version = 1;  // grows with every change of epoch or base
@@ -77,12 +91,17 @@ struct Event {
 
 struct Host {
   HostId id = 0;
+  uint32_t slot = 0;
+  bool ended = false;
   StringId name = 0;
   uint32_t rank = 0;
   LaneId lane = 0;
   LaneId incidental = 0;
-  Clock clock;  // includes the thread's own epoch
-  uint64_t version = 1;
+  Clock clock;                 // includes the thread's own epoch
+  uint64_t version = 0;        // changes with the clock; no two clocks ever share one
+  uint64_t shown_version = 0;  // what Order::seen_ holds of it
+  std::vector<uint64_t>
+      taken;  // by slot of another thread: the version of its clock that this one holds
 };
 
 struct Lane {
@@ -90,9 +109,15 @@ struct Lane {
   // accesses.
   enum class Kind : uint8_t { kHost, kStream, kIncidental };
   Kind kind{};
-  HostId host = 0;           // kHost; kStream: the thread of a per-thread stream
+  uint32_t host = 0;         // kHost: slot
   Stream* stream = nullptr;  // kStream
   uint64_t epoch = 0;        // last epoch given out; survives recycling
+};
+
+// The streams that order implicitly (rule 4).
+struct Context {
+  Stream* legacy = nullptr;
+  std::vector<Stream*> blocking;
 };
 
 // Where and when an operation runs. `start` is what is complete before it begins.
@@ -139,12 +164,23 @@ class Order {
 
   // The start clock that a next operation on the stream would have, legacy order included (rule
   // 19).
-  Clock NextStart(StreamId stream, HostId host);
+  void NextStart(StreamId stream, HostId host, Clock* clock);
   // Everything queued on the stream so far, and what it waited for.
   Clock Frontier(LaneId lane) const;
   void AddFrontier(StreamId stream, HostId host, Clock* clock);
   // What host thread `host` knows, plus, in default mode, what any thread saw of streams (rule 19).
-  Clock KnownAtFree(HostId host) const;
+  void KnownAtFree(HostId host, Clock* clock);
+  Clock KnownAtFree(HostId host);
+  // The same as questions, for the usual case that all uses are over or ordered.
+  struct AtFree {
+    const Clock* own = nullptr;
+    const Clock* seen = nullptr;  // null: only what the thread itself knows
+    bool Knows(LaneId lane, uint64_t epoch) const {
+      return own->Get(lane) >= epoch || (seen != nullptr && seen->Get(lane) >= epoch);
+    }
+  };
+  AtFree LookAtFree(HostId host);
+  bool NextStartKnows(const Stream& stream, LaneId lane, uint64_t epoch) const;
   // Incidental device-wide synchronisation seen by `host` (cudaFree, rule 16).
   void AddIncidentalDeviceSync(HostId host, uint32_t device, uint32_t rank);
   // `clock` plus whatever `edges` and, if asked for, the incidental synchronisations add to it.
@@ -168,28 +204,37 @@ class Order {
   Host& host(HostId id) { return EnsureHost(id); }
   const std::vector<Lane>& lanes() const { return lanes_; }
   size_t host_count() const { return hosts_.size(); }
+  // Also of threads that have ended.
+  StringId HostName(HostId id) const { return id < host_infos_.size() ? host_infos_[id].name : 0; }
+  uint32_t HostRank(HostId id) const { return id < host_infos_.size() ? host_infos_[id].rank : 0; }
   bool strict() const { return strict_; }
 
   // Lanes that nothing refers to any more may be given out again; `live[l]` = still referred to.
   void RecycleLanes(const std::vector<bool>& live);
   void MarkConditional(std::vector<bool>* live) const;
+  // Threads that ended and whose lanes nothing refers to leave only what they knew, in the user
+  // sets: `buffers` are those that the caller owns.
+  void ForgetEndedHosts(const std::vector<bool>& live, const std::vector<UserSet*>& buffers);
+  bool AnyHostEnded() const { return ended_hosts_ != 0; }
 
  private:
-  struct Context {
-    Stream* legacy = nullptr;
-    std::vector<Stream*> blocking;
-  };
-
   LaneId NewLane(Lane::Kind kind);
   Host& EnsureHost(HostId id);
+  Host& MakeHost(HostId id);
+  void BeginHost(const Op& op);
+  void Changed(Host& host) { host.version = ++news_; }
+  void LearnFrom(Host& other, Host& host);
+  void Show(Host& host);
+  void Fold(UserSet& users, const std::vector<bool>& ended);
+  void Retire(Stream* stream);
   void Learn(Host& host, const Snapshot& snapshot);
   void LearnStream(Host& host, const Stream& stream);
   void JoinInto(Stream& stream, const Clock& clock);
   void JoinInto(Stream& stream, const Stream& other);
   void Prepare(Stream& stream, Host& host);
   void JoinImplicit(Stream& stream);
-  void AddImplicit(const Stream& stream, Clock* clock);
-  Clock WithImplicit(const Stream& stream);
+  void AddImplicit(const Stream& stream, Clock* clock) const;
+  void WithImplicit(const Stream& stream, Clock* clock) const;
   void Stage(const Op& op, const Access* accesses, Stream& stream, Step* step);
   void Create(const Op& op);
   void Destroy(const Op& op);
@@ -207,6 +252,7 @@ class Order {
   void Cross(const Op& op, size_t index, Stream& stream, const Step& step);
   Step HostWork(Host& host);
   void AddIncidental(Host& host, Clock source);
+  void DropOldestIncidental();
   bool Redundant(const Stream& stream, const Snapshot& snapshot) const;
   void EndSync(const Op& op, Host& host);
   void LearnOrDefer(const Op& op, Host& host, const Snapshot& snapshot);
@@ -224,14 +270,28 @@ class Order {
   std::shared_ptr<Clock> kept_start_;  // of the last step, where its stream has moved on
   std::vector<Lane> lanes_;
   std::vector<LaneId> free_lanes_, retired_lanes_;
-  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::unique_ptr<Host>> hosts_;  // by slot; null = free
+  static constexpr uint32_t kNoSlot = UINT32_MAX;
+  std::vector<uint32_t> slots_;  // by HostId
+  struct HostInfo {
+    StringId name = 0;
+    uint32_t rank = 0;
+  };
+  std::vector<HostInfo> host_infos_;  // by HostId
+  size_t ended_hosts_ = 0;
+  uint64_t news_ = 0;  // how often any thread learned anything
+  uint64_t shown_news_ = 0;
+  std::unordered_map<uint32_t, Clock> seen_;  // by rank: streams' work that any thread saw complete
   std::unordered_map<uint64_t, std::unique_ptr<Stream>>
-      streams_;                                    // by id, per-thread: id | (thread + 1) << 32
-  std::unordered_map<StreamId, Op> templates_;     // creation of per-thread streams
-  std::unordered_map<StreamId, Stream*> aliases_;  // further names of one lane (legacy)
-  std::unordered_map<uint64_t, Context> contexts_;
+      streams_;              // by id, per-thread: id | (thread + 1) << 32
+  StreamId last_found_ = 0;  // a stream is looked up several times an operation
+  Stream* last_stream_ = nullptr;
+  std::unordered_map<StreamId, Op> templates_;      // creation of per-thread streams
+  std::unordered_map<StreamId, Stream*> aliases_;   // further names of one lane (legacy)
+  std::unordered_map<uint64_t, Context> contexts_;  // nodes stay where they are: Stream::home
   std::unordered_map<EventId, Event> events_;
-  std::deque<ConditionalEdge> incidental_;
+  std::unordered_map<LaneId, std::deque<ConditionalEdge>> incidental_;  // by thread, growing epochs
+  std::deque<LaneId> incidental_lanes_;    // of all of them, oldest first
   std::unordered_map<OpId, Clock> syncs_;  // begun and not ended (kSyncBegin): what they wait for
   std::unordered_map<uint32_t, Clock> tags_;
   struct HostFunction {

@@ -62,7 +62,17 @@ Shadow::Map::iterator Shadow::EraseCell(Map::iterator cell) {
   return map_.erase(cell);
 }
 
+void Shadow::GrowCache() {
+  cache_.assign(cache_.size() * 2, map_.end());
+  for (auto it = map_.begin(); it != map_.end(); ++it) Remember(it);
+}
+
 void Shadow::Define(uint64_t begin, uint64_t end, Tenant* tenant, std::vector<Tenant*>* older) {
+  if (Cell* cell = Exact(begin, end)) {
+    if (cell->tenant != nullptr) older->push_back(cell->tenant);
+    cell->tenant = tenant;
+    return;
+  }
   SplitAt(begin);
   SplitAt(end);
   uint64_t at = begin;
@@ -78,8 +88,10 @@ void Shadow::Define(uint64_t begin, uint64_t end, Tenant* tenant, std::vector<Te
     }
     it->second.tenant = tenant;
     at = it->second.end;
+    Remember(it);
     ++it;
   }
+  if (map_.size() * 2 > cache_.size()) GrowCache();
 }
 
 void Shadow::Erase(uint64_t begin, uint64_t end) {

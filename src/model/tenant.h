@@ -1,6 +1,8 @@
 // One tenancy of a range of memory: from its allocation to the next one over the same bytes.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,26 +12,29 @@
 
 namespace ss {
 
-struct Tenant {
+// What every access looks at comes first, on one cache line.
+struct alignas(64) Tenant {
+  UserSet users;
+  MemoryKind kind{};
+  bool watched = false;  // an access must look: not used yet, or freed
+  bool freed = false;
+  bool used = false;        // scratch of a sweep
+  bool is_private = false;  // a library's workspace (rule 21)
+  // Pool: the allocation itself; caching: the owner's last work at the allocation.
+  LaneId alloc_lane = 0;
+  uint64_t alloc_epoch = 0;
+
   BufferId id = 0;
   StringId name = 0;
-  MemoryKind kind{};
   uint64_t begin = 0, end = 0;
   StreamId owner = 0;  // caching and pool blocks
   uint32_t pool = 0;
   uint32_t device = 0, rank = 0;
-  bool is_private = false;  // a library's workspace (rule 21)
   Op alloc;
   size_t alloc_index = 0;
-
-  bool freed = false;
   Op free;
   size_t free_index = 0;
 
-  bool watched = false;  // an access must look: not used yet, or freed
-  LaneId alloc_lane =
-      0;  // pool: the allocation itself; caching: the owner's last work at the allocation
-  uint64_t alloc_epoch = 0;
   // Uses that a confirmed lifetime finding speaks of: a reuse that finds them still open has
   // struck.
   struct OpenUse {
@@ -50,11 +55,22 @@ struct Tenant {
     Op op;
   };
   std::vector<Recorded> recorded;
-  UserSet users;
   std::vector<ConditionalEdge> edges;  // missing edges that findings on this buffer stand for
   std::vector<size_t> settled;  // uses (op indices) that a confirmed lifetime finding speaks of
   std::vector<LaneId> reported_late;  // lanes whose use after the free was reported
-  std::vector<std::string> aliases;   // older tenants of the storage
+  struct Alias {
+    BufferId id = 0;
+    StringId name = 0;
+  };
+  static constexpr size_t kMaxAliases = 8;
+  std::array<Alias, kMaxAliases>
+      aliases;  // older tenants of the storage that an expectation may name
+  size_t alias_count = 0;
+  void AddAlias(Alias alias) {
+    if (alias_count == kMaxAliases) std::copy(aliases.begin() + 1, aliases.end(), aliases.begin());
+    alias_count = std::min(alias_count + 1, kMaxAliases);
+    aliases[alias_count - 1] = alias;
+  }
 };
 
 }  // namespace ss
