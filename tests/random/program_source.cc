@@ -11,7 +11,7 @@ Lines ProgramOf(uint64_t seed) {
   const Size size = kind == 0 ? Size{20, 200} : Size{20, 140};  // room for what the repair adds
   Lines lines = Generator(seed, size).Lines();
   if (kind == 0) return lines;
-  return Repair(std::move(lines), kind == 1 ? 12 : rng.Between(1, 2), 200, &rng);
+  return Repair(std::move(lines), kind == 1 ? 12 : rng.Between(1, 2), 20, 200, &rng);
 }
 
 }  // namespace ss::random

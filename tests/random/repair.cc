@@ -138,14 +138,14 @@ Lines Apply(const Lines& lines, const Edits& edits) {
 
 }  // namespace
 
-Lines Repair(Lines lines, int rounds, size_t most, Rng* rng) {
+Lines Repair(Lines lines, int rounds, size_t least, size_t most, Rng* rng) {
   for (; rounds > 0; --rounds) {
     const auto program = Parse(lines);
     if (!program) break;
     const Edits edits = Mender(*program, rng).Mend(reference::Judge(*program).hazards);
     if (edits.before.empty() && edits.dropped.empty()) break;
     Lines mended = Apply(lines, edits);
-    if (mended.size() > most || !Parse(mended)) break;
+    if (mended.size() > most || mended.size() < least || !Parse(mended)) break;
     lines = std::move(mended);
   }
   return lines;

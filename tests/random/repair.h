@@ -7,8 +7,9 @@
 
 namespace ss::random {
 
-// At most `rounds` times; stops when nothing is left to repair or the program has `most` lines. One
+// At most `rounds` times; stops when nothing is left to repair or the program would leave `least`
+// to `most` lines. One
 // round mends every hazard seen, so a program with few rounds keeps some.
-Lines Repair(Lines lines, int rounds, size_t most, Rng* rng);
+Lines Repair(Lines lines, int rounds, size_t least, size_t most, Rng* rng);
 
 }  // namespace ss::random

@@ -26,6 +26,7 @@ class Judging {
     bool whole = false;       // more than the host's reading of a staged source
     Nodes done;               // nodes that must come before the second operation's start
     std::vector<std::pair<uint64_t, uint64_t>> overlaps;  // bytes in conflict
+    std::set<TenantId> tenants;  // whose they were when the first operation touched them
   };
   // A use that was not covered at the free of its buffer.
   struct Use {
@@ -45,11 +46,9 @@ class Judging {
   void AddConflicts(size_t a, size_t b, std::map<TenantId, std::vector<Candidate>>* found);
   void AddPoolAllocations(size_t b, std::map<TenantId, std::vector<Candidate>>* found);
   void JudgeCandidates(size_t b, TenantId tenant, std::vector<Candidate> candidates);
-  bool SettledByLifetime(size_t a, size_t b, TenantId tenant) const;
-  bool OverBeforeReuse(const Candidate& candidate, size_t b, TenantId newest);
+  bool SettledByLifetime(const Candidate& candidate, size_t b, TenantId newest) const;
+  bool Over(const Candidate& candidate, size_t b, TenantId newest);
   bool Hidden(const Candidate& candidate, const std::vector<Candidate>& hiding, StorageId storage);
-  using UseTable = std::map<TenantId, std::set<size_t>>;
-  bool EndedTenantsUse(const UseTable& table, size_t a, size_t b, TenantId newest) const;
   std::string PairCode(const Candidate& candidate, size_t b) const;
   bool IsFill(size_t i) const { return (timeline_.op(i).flags & kFill) != 0; }
   bool IsHostSide(size_t i) const;
@@ -92,8 +91,8 @@ class Judging {
   std::vector<Pending> pending_;
   std::set<TenantId> used_;  // had their first use
   std::map<TenantId, std::set<LaneId>> late_lanes_;  // where a use after the free was reported
-  UseTable lifetime_uses_;  // uses that a lifetime verdict took
-  UseTable over_uses_;      // uses that are over for whoever gets the storage (rules 18 and 19)
+  std::map<TenantId, std::set<size_t>> lifetime_uses_;  // uses that a lifetime verdict took
+  std::map<TenantId, Nodes> over_;  // nodes that are over for whoever gets the storage (rules 18, 19)
 };
 
 }  // namespace ss::reference

@@ -33,7 +33,8 @@ Nodes Judging::SeenByAnyHost(const Tenant& freed, bool incidental) const {
   Nodes seen;
   if (program_.strict) return seen;
   for (const Acquisition& acquired : timeline_.acquisitions()) {
-    if (acquired.op < freed.freed && (incidental || !acquired.incidental)) {
+    const bool saw = (acquired.by_wait || acquired.incidental) && acquired.op < freed.freed;
+    if (saw && (incidental || !acquired.incidental)) {
       seen.push_back(acquired.node);
     }
   }
@@ -64,13 +65,12 @@ void Judging::JudgeFree(size_t f) {
   Nodes over = RecordedTails(tenant(id), std::nullopt);
   over.push_back(timeline_.nodes(f).call);
   for (Node node : SeenByAnyHost(tenant(id), false)) over.push_back(node);
-  const NodeSet over_by_then = Before(over, 0, false);
+  over_[id] = over;
   Pending pending;
   pending.tenant = id;
   pending.freed = f;
   for (const Use& use : uses) {
     if (!real.HasAll(use.done)) pending.uses.push_back(use);
-    if (over_by_then.HasAll(use.done)) over_uses_[id].insert(use.op);
   }
   if (pending.uses.empty()) return;
   Note("19 uncovered at the free");
@@ -84,7 +84,7 @@ void Judging::JudgeFree(size_t f) {
 bool Judging::Replaced(const Use& use, TenantId id) {
   auto covered_by = [&](const OpNodes& later, const Piece& piece) {
     return std::any_of(later.pieces.begin(), later.pieces.end(), [&](const Piece& other) {
-      return (other.mode & (kWrite | kAtomic)) != 0 && other.begin <= piece.begin &&
+      return (other.mode & kWrite) != 0 && other.begin <= piece.begin &&
              piece.end <= other.end;
     });
   };
@@ -94,7 +94,7 @@ bool Judging::Replaced(const Use& use, TenantId id) {
     const bool all = std::all_of(mine.begin(), mine.end(), [&](const Piece& piece) {
       return piece.tenant != id || covered_by(later, piece);
     });
-    if (all && Before({later.start}, tenant(id).storage, false).HasAll(use.done)) return true;
+    if (all && Before({later.start}, tenant(id).storage, true).HasAll(use.done)) return true;
   }
   return false;
 }

@@ -33,6 +33,7 @@ void Judging::AddConflicts(size_t a, size_t b,
       if (!Writes(x.mode) && !Writes(y.mode)) continue;
       Candidate& candidate = mine[y.tenant];
       candidate.op = a;
+      candidate.tenants.insert(x.tenant);
       candidate.overlaps.emplace_back(std::max(x.begin, y.begin), std::min(x.end, y.end));
       if (x.begin != y.begin || x.end != y.end) Note("22 ranges that overlap in part");
       candidate.raw |= Writes(x.mode) && (y.mode & kRead) != 0;
@@ -75,29 +76,30 @@ std::map<TenantId, std::vector<Judging::Candidate>> Judging::Candidates(size_t b
   return found;
 }
 
-// Is `a` one of the uses that the table holds for a tenancy of the storage that has ended?
-bool Judging::EndedTenantsUse(const UseTable& table, size_t a, size_t b, TenantId newest) const {
-  for (const Piece& piece : timeline_.nodes(a).pieces) {
-    const Tenant& older = tenant(piece.tenant);
-    auto uses = table.find(piece.tenant);
-    if (uses == table.end() || uses->second.count(a) == 0 || older.freed > b) continue;
-    if (older.storage == tenant(newest).storage) return true;
-  }
-  return false;
-}
-
-// The storage was handed out after somebody who could know saw these uses complete: the allocator, the
-// freeing or the allocating thread. Nothing can be done to the new tenant before that.
-bool Judging::OverBeforeReuse(const Candidate& candidate, size_t b, TenantId newest) {
+// The tenancy ended, or the next one began, after somebody who could know saw the use complete: the
+// allocator, the freeing or the allocating thread. Nothing can be done to the next tenant before that.
+bool Judging::Over(const Candidate& candidate, size_t b, TenantId newest) {
   const Tenant& now = tenant(newest);
-  if (EndedTenantsUse(over_uses_, candidate.op, b, newest)) return true;
-  if (now.memory == MemoryKind::kPool && (now.freed < b || candidate.op < now.allocated)) return true;
-  if (candidate.op >= now.allocated) return false;
-  return Before({timeline_.nodes(now.allocated).call}, 0, false).HasAll(candidate.done);
+  const bool earlier = candidate.op < now.allocated;
+  if (now.memory == MemoryKind::kPool && (earlier || now.freed < b)) return true;
+  for (TenantId id : candidate.tenants) {
+    auto ended = over_.find(id);
+    if (ended == over_.end() || tenant(id).freed > b || candidate.op > tenant(id).freed) continue;
+    if (Before(ended->second, 0, false).HasAll(candidate.done)) return true;
+  }
+  return earlier && Before({timeline_.nodes(now.allocated).call}, 0, false).HasAll(candidate.done);
 }
 
-bool Judging::SettledByLifetime(size_t a, size_t b, TenantId newest) const {
-  return EndedTenantsUse(lifetime_uses_, a, b, newest);
+// Did the end of the tenancies in which the first operation touched the bytes settle it for what comes
+// later? Uses after one free are all that free's findings, not races between them.
+bool Judging::SettledByLifetime(const Candidate& candidate, size_t b, TenantId newest) const {
+  auto settled = [&](TenantId id) {
+    auto uses = lifetime_uses_.find(id);
+    return uses != lifetime_uses_.end() && uses->second.count(candidate.op) != 0 &&
+           tenant(id).freed < b && (id != newest || tenant(id).freed < candidate.op);
+  };
+  return !candidate.allocation &&
+         std::all_of(candidate.tenants.begin(), candidate.tenants.end(), settled);
 }
 
 // Did a later write, itself settled, replace all that the candidate left behind?
@@ -106,7 +108,7 @@ bool Judging::Hidden(const Candidate& candidate, const std::vector<Candidate>& h
   auto replaces = [&](const Candidate& later, std::pair<uint64_t, uint64_t> bytes) {
     const auto& pieces = timeline_.nodes(later.op).pieces;
     return std::any_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
-      return Writes(piece.mode) && piece.begin <= bytes.first && bytes.second <= piece.end;
+      return (piece.mode & kWrite) != 0 && piece.begin <= bytes.first && bytes.second <= piece.end;
     });
   };
   for (const Candidate& later : hiding) {
@@ -125,16 +127,19 @@ void Judging::JudgeCandidates(size_t b, TenantId id, std::vector<Candidate> cand
   const Nodes start = {timeline_.nodes(b).start};
   const NodeSet real = Before(start, 0, false);
   NodeSet settled = Before(start, storage, false);
-  std::vector<Candidate> hiding;  // settled by a lifetime verdict
+  std::vector<Candidate> hiding;  // settled at the end of their tenancy
   for (const Candidate& candidate : candidates) {
-    if (real.HasAll(candidate.done) || OverBeforeReuse(candidate, b, id)) continue;
-    if (Hidden(candidate, hiding, storage)) continue;
+    if (real.HasAll(candidate.done) || Hidden(candidate, hiding, storage)) continue;
+    if (Over(candidate, b, id)) {
+      hiding.push_back(candidate);
+      continue;
+    }
     const std::string code = PairCode(candidate, b);
     const size_t first = candidate.allocation ? b : candidate.op;
     const size_t second = candidate.allocation ? candidate.op : b;
     if (settled.HasAll(candidate.done)) {
       AddHazard(code, id, first, second, true);
-    } else if (SettledByLifetime(candidate.op, b, id)) {
+    } else if (SettledByLifetime(candidate, b, id)) {
       AddHazard(code, id, first, second, true);
       hiding.push_back(candidate);
     } else if (Before(start, storage, true).HasAll(candidate.done)) {
