@@ -23,6 +23,13 @@ void Graph::Connect(Node from, Node to, EdgeKind kind, StorageId storage) {
   incoming_[to].push_back({from, kind, storage});
 }
 
+std::vector<Graph::Edge> Graph::TakeBack(Node to, size_t keep) {
+  auto& edges = incoming_[to];
+  std::vector<Edge> taken(edges.begin() + static_cast<std::ptrdiff_t>(keep), edges.end());
+  edges.resize(keep);
+  return taken;
+}
+
 bool Graph::Visible(const Edge& edge, View view) {
   if (edge.kind == EdgeKind::kReal) return true;
   if (edge.kind == EdgeKind::kIncidental) return view.incidental;

@@ -40,16 +40,19 @@ class Graph {
  public:
   Node Add();
   void Connect(Node from, Node to, EdgeKind kind = EdgeKind::kReal, StorageId storage = 0);
-  // Every node from which one of `targets` can be reached, the targets themselves included.
-  NodeSet Ancestors(const Nodes& targets, View view) const;
-  size_t size() const { return incoming_.size(); }
-
- private:
+  // Takes away the latest edges into `to` and gives them back, `keep` of them staying.
   struct Edge {
     Node from = 0;
     EdgeKind kind = EdgeKind::kReal;
     StorageId storage = 0;
   };
+  std::vector<Edge> TakeBack(Node to, size_t keep);
+  size_t Incoming(Node to) const { return incoming_[to].size(); }
+  // Every node from which one of `targets` can be reached, the targets themselves included.
+  NodeSet Ancestors(const Nodes& targets, View view) const;
+  size_t size() const { return incoming_.size(); }
+
+ private:
   static bool Visible(const Edge& edge, View view);
 
   std::vector<std::vector<Edge>> incoming_;

@@ -60,6 +60,8 @@ class Judging {
   Nodes FreeTargets(const Tenant& tenant, std::optional<LaneId> without, bool incidental);
   Nodes RecordedTails(const Tenant& tenant, std::optional<LaneId> without) const;
   Nodes SeenByAnyHost(const Tenant& tenant, bool incidental) const;
+  Nodes UseTargets(TenantId id, const Use& use, std::optional<LaneId> without, bool incidental);
+  bool Covered(TenantId id, const Use& use, std::optional<LaneId> without, bool incidental);
   void RemarkRedundantRecords(TenantId id, std::vector<Use> uses);
   bool Replaced(const Use& use, TenantId id);
   void SettleAtAllocation(size_t j);

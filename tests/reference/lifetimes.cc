@@ -42,7 +42,7 @@ Nodes Judging::SeenByAnyHost(const Tenant& freed, bool incidental) const {
 }
 
 // What covers a use at the free: the freeing thread, the owner's frontier, the work queued on recorded
-// streams (rule 18), what any host thread saw complete.
+// streams (rule 18) but one; for the device's work also what any host thread saw complete.
 Nodes Judging::FreeTargets(const Tenant& freed, std::optional<LaneId> without, bool incidental) {
   const size_t f = freed.freed;
   Nodes targets = {timeline_.nodes(f).call, freed.free_marker};
@@ -51,9 +51,20 @@ Nodes Judging::FreeTargets(const Tenant& freed, std::optional<LaneId> without, b
     add(timeline_.lanes().Frontier(freed.owner, f));
   }
   add(RecordedTails(freed, without));
-  add(SeenByAnyHost(freed, incidental));
   if (incidental) targets.push_back(timeline_.nodes(f).ret);
   return targets;
+}
+
+Nodes Judging::UseTargets(TenantId id, const Use& use, std::optional<LaneId> without,
+                          bool incidental) {
+  Nodes targets = FreeTargets(tenant(id), without, incidental);
+  if (timeline_.op(use.op).kind == OpKind::kHostAccess) return targets;
+  for (Node node : SeenByAnyHost(tenant(id), incidental)) targets.push_back(node);
+  return targets;
+}
+
+bool Judging::Covered(TenantId id, const Use& use, std::optional<LaneId> without, bool incidental) {
+  return Before(UseTargets(id, use, without, incidental), 0, incidental).HasAll(use.done);
 }
 
 void Judging::JudgeFree(size_t f) {
@@ -61,7 +72,6 @@ void Judging::JudgeFree(size_t f) {
   if (id == ~TenantId{0} || tenant(id).exit_free) return;
   std::vector<Use> uses = UsesOf(id, f);
   RemarkRedundantRecords(id, uses);
-  const NodeSet real = Before(FreeTargets(tenant(id), std::nullopt, false), 0, false);
   Nodes over = RecordedTails(tenant(id), std::nullopt);
   over.push_back(timeline_.nodes(f).call);
   for (Node node : SeenByAnyHost(tenant(id), false)) over.push_back(node);
@@ -70,7 +80,7 @@ void Judging::JudgeFree(size_t f) {
   pending.tenant = id;
   pending.freed = f;
   for (const Use& use : uses) {
-    if (!real.HasAll(use.done)) pending.uses.push_back(use);
+    if (!Covered(id, use, std::nullopt, false)) pending.uses.push_back(use);
   }
   if (pending.uses.empty()) return;
   Note("19 uncovered at the free");
@@ -94,7 +104,7 @@ bool Judging::Replaced(const Use& use, TenantId id) {
     const bool all = std::all_of(mine.begin(), mine.end(), [&](const Piece& piece) {
       return piece.tenant != id || covered_by(later, piece);
     });
-    if (all && Before({later.start}, tenant(id).storage, true).HasAll(use.done)) return true;
+    if (all && Before({later.start}, tenant(id).storage, false).HasAll(use.done)) return true;
   }
   return false;
 }
@@ -104,9 +114,8 @@ bool Judging::Replaced(const Use& use, TenantId id) {
 void Judging::RemarkRedundantRecords(TenantId id, std::vector<Use> uses) {
   std::erase_if(uses, [&](const Use& use) { return Replaced(use, id); });
   auto all_covered = [&](std::optional<LaneId> without) {
-    const NodeSet covered = Before(FreeTargets(tenant(id), without, false), 0, false);
     return std::all_of(uses.begin(), uses.end(),
-                       [&](const Use& use) { return covered.HasAll(use.done); });
+                       [&](const Use& use) { return Covered(id, use, without, false); });
   };
   if (tenant(id).recorded.empty() || !all_covered(std::nullopt)) return;
   for (LaneId lane : tenant(id).recorded) {
@@ -157,15 +166,12 @@ void Judging::Settle(Pending* pending, std::optional<size_t> allocation) {
 void Judging::ReportUses(Pending* pending, std::optional<size_t> allocation) {
   const TenantId id = pending->tenant;
   const StorageId storage = tenant(id).storage;
-  const Nodes at_free = FreeTargets(tenant(id), std::nullopt, false);
-  Nodes incidental = FreeTargets(tenant(id), std::nullopt, true), by_then = at_free;
-  if (allocation) {
-    for (Node node : OwnerAt(tenant(id), *allocation)) {
-      incidental.push_back(node);
-      by_then.push_back(node);
-    }
-  }
+  const Nodes owner = allocation ? OwnerAt(tenant(id), *allocation) : Nodes{};
   for (const Use& use : pending->uses) {
+    Nodes by_then = UseTargets(id, use, std::nullopt, false);
+    Nodes incidental = UseTargets(id, use, std::nullopt, true);
+    by_then.insert(by_then.end(), owner.begin(), owner.end());
+    incidental.insert(incidental.end(), owner.begin(), owner.end());
     lifetime_uses_[id].insert(use.op);
     // Also what a race's edge orders before the owner's work by the time of the allocation.
     if (Before(by_then, storage, false).HasAll(use.done)) {

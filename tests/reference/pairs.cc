@@ -152,8 +152,17 @@ void Judging::JudgeCandidates(size_t b, TenantId id, std::vector<Candidate> cand
   }
 }
 
+// Buffer by buffer, each as if it were the only one: two tenants of one storage are two buffers.
 void Judging::JudgePairs(size_t b) {
-  for (auto& [id, candidates] : Candidates(b)) JudgeCandidates(b, id, candidates);
+  Graph& graph = timeline_.graph();
+  const Node start = timeline_.nodes(b).start;
+  const size_t before = graph.Incoming(start);
+  std::vector<Graph::Edge> assumed;
+  for (auto& [id, candidates] : Candidates(b)) {
+    JudgeCandidates(b, id, candidates);
+    for (const Graph::Edge& edge : graph.TakeBack(start, before)) assumed.push_back(edge);
+  }
+  for (const Graph::Edge& edge : assumed) graph.Connect(edge.from, start, edge.kind, edge.storage);
 }
 
 void Judging::JudgeUseAfterFree(size_t b) {
