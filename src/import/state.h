@@ -164,6 +164,12 @@ class Importer::State {
   MemoryKind UnknownKind(uint64_t address) const;
   bool IsDeviceFlag(Range range) const;
 
+  // on_images.cc
+  void On(const trace::Image&);
+  void On(const trace::ImageBytes&);
+  void On(const trace::ImageLoad&);
+  void On(const trace::TensorMap&);
+
   // on_memory.cc
   void On(const trace::Alloc&);
   void On(const trace::Free&);
