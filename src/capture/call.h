@@ -5,11 +5,37 @@
 
 #include "src/capture/counts.h"
 #include "src/capture/driver.h"
+#include "src/capture/nccl.h"
 #include "src/capture/session.h"
 
 extern "C" [[gnu::visibility("hidden")]] void* ss_entries[];
 
 namespace ss::capture {
+
+inline constexpr const char* kHookSymbols[] = {
+#define MODELLED(symbol, base, since, per_thread, handler) #symbol,
+#define COUNTED(symbol, base, since, per_thread, reason) #symbol,
+#include "src/capture/hooks.def"
+#undef MODELLED
+#undef COUNTED
+};
+
+// What NCCL queues and waits for inside its calls stands in the trace as the program's operation;
+// its launches are recorded all the same, marked.
+constexpr bool IsWithinNcclCalls(const char* symbol) {
+  constexpr const char* kStarts[] = {"cuMemcpy",           "cuMemset",
+                                     "cuEventRecord",      "cuEventQuery",
+                                     "cuEventSynchronize", "cuEventElapsedTime",
+                                     "cuStreamWaitEvent",  "cuStreamSynchronize",
+                                     "cuStreamQuery",      "cuStreamAddCallback",
+                                     "cuCtxSynchronize",   "cuLaunchHostFunc"};
+  for (const char* start : kStarts) {
+    const char* at = symbol;
+    while (*start && *start == *at) ++start, ++at;
+    if (!*start) return true;
+  }
+  return false;
+}
 
 // A call that is not recorded by itself.
 struct RawCall {
@@ -87,6 +113,9 @@ struct Entry<hook, per_thread, handler> {
     Thread* thread = CurrentThread();
     if (!thread || thread->in_driver) return raw.Plain(arguments...);
     CountCall(hook);
+    if constexpr (IsWithinNcclCalls(kHookSymbols[hook])) {
+      if (IsNcclsOwn(*thread, raw.caller)) return raw.Plain(arguments...);
+    }
     Call call(raw, thread);
     return handler(call, arguments...);
   }

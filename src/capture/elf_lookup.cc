@@ -17,9 +17,11 @@ struct Tables {
 };
 
 struct Query {
-  const char* library;
+  const char* library;  // null: images of any name, but for the one with `own`
   const char* symbol;
   void* found;
+  const void* own = nullptr;
+  bool passed_own = true;
 };
 
 // glibc relocates the pointers of most dynamic sections in place, not of the vDSO's.
@@ -96,9 +98,35 @@ bool Matches(const char* path, const char* library) {
   return file && strncmp(file, library, strlen(library)) == 0;
 }
 
+ImageSpan SpanOf(const dl_phdr_info& image) {
+  ImageSpan span{UINTPTR_MAX, 0};
+  for (int i = 0; i < image.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = image.dlpi_phdr[i];
+    if (part.p_type != PT_LOAD) continue;
+    uintptr_t begin = image.dlpi_addr + part.p_vaddr;
+    if (begin < span.begin) span.begin = begin;
+    if (begin + part.p_memsz > span.end) span.end = begin + part.p_memsz;
+  }
+  return span;
+}
+
+bool Holds(const dl_phdr_info& image, const void* address) {
+  ImageSpan span = SpanOf(image);
+  auto at = reinterpret_cast<uintptr_t>(address);
+  return at >= span.begin && at < span.end;
+}
+
+bool IsWanted(const dl_phdr_info& image, Query* query) {
+  if (query->library) return Matches(image.dlpi_name, query->library);
+  bool own = Holds(image, query->own);
+  bool wanted = query->passed_own && !own;
+  query->passed_own |= own;
+  return wanted;
+}
+
 int Visit(dl_phdr_info* image, size_t, void* opaque) {
   auto* query = static_cast<Query*>(opaque);
-  if (!Matches(image->dlpi_name, query->library)) return 0;
+  if (!IsWanted(*image, query)) return 0;
   for (int i = 0; i < image->dlpi_phnum; ++i) {
     if (image->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
     auto* dynamic =
@@ -115,6 +143,34 @@ void* FindInImage(const char* library, const char* symbol) {
   Query query{library, symbol, nullptr};
   dl_iterate_phdr(Visit, &query);
   return query.found;
+}
+
+void* FindBehind(const void* own, const char* symbol) {
+  Query query{nullptr, symbol, nullptr, own, false};
+  dl_iterate_phdr(Visit, &query);
+  return query.found;
+}
+
+void* FindElsewhere(const void* own, const char* symbol) {
+  Query query{nullptr, symbol, nullptr, own};
+  dl_iterate_phdr(Visit, &query);
+  return query.found;
+}
+
+ImageSpan SpanOfImage(const void* code, const char* library) {
+  struct Search {
+    const void* code;
+    const char* library;
+    ImageSpan span;
+  } search{code, library, {}};
+  auto visit = [](dl_phdr_info* image, size_t, void* opaque) {
+    auto* wanted = static_cast<Search*>(opaque);
+    if (!Holds(*image, wanted->code)) return 0;
+    if (Matches(image->dlpi_name, wanted->library)) wanted->span = SpanOf(*image);
+    return 1;
+  };
+  dl_iterate_phdr(visit, &search);
+  return search.span;
 }
 
 }  // namespace ss::capture

@@ -7,6 +7,7 @@
 #include "src/capture/call.h"
 #include "src/capture/driver.h"
 #include "src/capture/handlers.h"
+#include "src/capture/nccl.h"
 
 namespace ss::capture {
 namespace {
@@ -14,6 +15,8 @@ namespace {
 // A library may export a function of the driver's name for purposes of its own: only the driver's
 // is ours.
 void* Redirect(const char* name, void* found) {
+  int nccl = FindNccl(name);
+  if (nccl != kNoNcclRow) return RedirectNccl(nccl, found);
   if (!found || IsStub(found)) return found;
   int hook = FindHook(name);
   if (hook == kNoHook || !InDriver(found)) return found;
@@ -94,8 +97,10 @@ extern "C" {
   return Redirect(name, RealDlvsym(handle, name, version));
 }
 
-// Our own export would make a program believe in a function that the driver lacks.
+// Our own export would make a program believe in a function that the driver lacks, or in an NCCL.
 [[gnu::visibility("hidden")]] int ss_absent_by_default(const char* name) {
+  int nccl = FindNccl(name);
+  if (nccl != kNoNcclRow) return NcclAbsent(nccl);
   return FindHook(name) != kNoHook && !DriverExports(name);
 }
 

@@ -12,6 +12,8 @@ namespace {
 // The schema's `kind`.
 constexpr uint64_t kCooperative = 1;
 constexpr uint64_t kProgrammaticSerialization = 2;
+constexpr uint64_t kInsideNcclCall = 4;
+constexpr uint64_t kByNccl = 8;
 
 // CUlaunchAttributeID by number: older headers lack some of the names.
 constexpr int kAttributeCooperative = 2;
@@ -91,6 +93,11 @@ Launched Prepare(Call& call, CUfunction function, CUstream stream, void** params
 
 CUresult Finish(Call& call, const Launched& launched, uint64_t kind, CUresult result) {
   if (WentIntoGraph(launched.stream)) return result;
+  if (call.thread->in_nccl) {
+    kind |= kInsideNcclCall;
+  } else if (InNccl(call.caller)) {
+    kind |= kByNccl;
+  }
   call.Emit(trace::view::Launch{.function = launched.function,
                                 .stream = launched.stream,
                                 .context = launched.context,

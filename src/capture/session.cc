@@ -16,6 +16,7 @@
 #include "src/capture/driver.h"
 #include "src/capture/intern.h"
 #include "src/capture/modules.h"
+#include "src/capture/nccl.h"
 #include "src/capture/ranges.h"
 #include "src/capture/stack.h"
 #include "src/trace/ring_protocol.h"
@@ -217,6 +218,7 @@ void ForgetParent() {
   ResetStacks();
   ResetCounts();
   ResetRanges();
+  ResetNccl();
   g_lock = PTHREAD_MUTEX_INITIALIZER;
   g_exiting.store(false);
   g_state.store(kIdle, std::memory_order_release);

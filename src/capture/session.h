@@ -25,6 +25,10 @@ struct Thread {
   uint32_t since_counts;  // records since the counts of unmodelled calls were last looked at
   uint32_t records;       // calls recorded, modulo 2^32
   bool in_driver;         // inside a driver call: what it calls itself is not the program's
+  uint32_t in_nccl;       // inside a recorded call of NCCL
+  uint32_t nccl_depth;    // of ncclGroupStart
+  uint32_t nccl_calls;    // recorded in the group that is open
+  uint64_t nccl_group;    // its number
   StackCache* stack_cache;
   uintptr_t stack_low;  // this thread's own stack
   uintptr_t stack_high;

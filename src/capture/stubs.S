@@ -112,7 +112,7 @@ ss_unresolved:
         .size   ss_unresolved, . - ss_unresolved
 
 // dlsym(handle, name), dlvsym(handle, name, version). glibc finds the caller of RTLD_NEXT by the return
-// address, so everything but a driver's name on an ordinary handle is a tail jump: a C function that calls
+// address, so everything but a name of the driver's or NCCL's on an ordinary handle is a tail jump: a C function that calls
 // on would make us the caller, and other preloads would find themselves again and again.
         .hidden ss_real_dlsym
         .hidden ss_real_dlvsym
@@ -148,8 +148,13 @@ ss_unresolved:
         testq   %rsi, %rsi
         jz      1f
         cmpb    $'c', (%rsi)
+        je      5f
+        cmpb    $'n', (%rsi)            // nccl...
         jne     1f
-        cmpb    $'u', 1(%rsi)
+        cmpb    $'c', 1(%rsi)
+        je      2f
+        jmp     1f
+5:      cmpb    $'u', 1(%rsi)
         je      2f
 1:      movq    \real(%rip), %rax
         testq   %rax, %rax

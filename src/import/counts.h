@@ -36,6 +36,15 @@ namespace ss {
   X(kOrphanHostAccesses, true, "accesses inside host functions that were not seen") \
   X(kLateNames, false, "names for memory that is not allocated were taken as host memory") \
   X(kUnknownTexts, false, "names were used before they were defined") \
+  X(kNcclUnseen, true, \
+    "NCCL kernels launched outside of the NCCL calls that were seen (NCCL linked statically, or " \
+    "functions this version does not know): collectives not seen") \
+  X(kNcclOwnLaunches, false, "launches made by NCCL for the collectives that were seen") \
+  X(kNcclNonblocking, true, \
+    "NCCL calls returned before their work was queued: it is taken to be queued at the call") \
+  X(kNcclUnreturned, true, "NCCL calls had not returned when the trace ended, and are left out") \
+  X(kNcclUnknownExtents, true, \
+    "NCCL operations of unknown datatype, kind or communicator: their buffers are left out") \
   X(kFoldedThreads, true, "host threads share one lane, as more were alive than can be told apart")
 // clang-format on
 

@@ -16,7 +16,8 @@ constexpr bool IsCall() {  // a call of the driver, not a definition and not a n
   if constexpr (std::is_same_v<Body, trace::Unknown> || std::is_same_v<Body, trace::Function>) {
     return false;
   } else {
-    return Body::kId >= trace::ContextCreate::kId && Body::kId < trace::NoteBuffer::kId;
+    return (Body::kId >= trace::ContextCreate::kId && Body::kId < trace::NoteBuffer::kId) ||
+           Body::kId == trace::NcclGroupEnd::kId;
   }
 }
 
@@ -151,6 +152,7 @@ void Importer::State::Finish(ImportSink& sink) {
     counts_.Add(Count::kUnusedNotes, life.notes.size());
     life.notes.clear();
   }
+  counts_.Add(Count::kNcclUnreturned, nccl_.TakeOpen());
 }
 
 Importer::Importer(StringTable& strings, ImportOptions options)

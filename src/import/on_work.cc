@@ -35,6 +35,7 @@ void Importer::State::On(const trace::Launch& record) {
   Function& function = functions_[record.function];
   if (function.name == 0) function.name = texts_.Get(function.definition.text_id);
   if (function.name == 0) counts_.Add(Count::kUnnamedKernels);
+  if (IsNcclsOwn(record, function.name)) return;
   const StreamLife& stream = StreamOf(record.stream, record.context);
   Op& op = EmitOn(OpKind::kKernel, stream, record.stack);
   op.name = function.name;

@@ -12,6 +12,7 @@
 #include "src/import/hold.h"
 #include "src/import/importer.h"
 #include "src/import/memory_map.h"
+#include "src/import/nccl.h"
 #include "src/import/objects.h"
 #include "src/import/overlap.h"
 #include "src/import/tables.h"
@@ -170,6 +171,16 @@ class Importer::State {
   void On(const trace::ImageLoad&);
   void On(const trace::TensorMap&);
 
+  // on_nccl.cc
+  void On(const trace::NcclComm&);
+  void On(const trace::NcclCommEnd&);
+  void On(const trace::NcclCall&);
+  void On(const trace::NcclGroupEnd&);
+  bool IsNcclsOwn(const trace::Launch& record, StringId kernel);
+  void EmitGroup(const NcclWork& work, uint64_t stack);
+  void AddNcclAccesses(const trace::NcclCall& call, const NcclLife& comm);
+  void JoinStreams(const std::vector<StreamLife>& streams, bool before);
+
   // on_memory.cc
   void On(const trace::Alloc&);
   void On(const trace::Free&);
@@ -225,6 +236,8 @@ class Importer::State {
   std::unordered_map<uint64_t, HostFunctionRun> host_functions_;  // by token
   std::deque<uint64_t> tokens_;                                   // oldest first
   DenseIds pools_, tags_;
+
+  Nccl nccl_;
 
   // Memory.
   MemoryMap memory_;

@@ -43,6 +43,7 @@ Rule RuleOf(uint32_t id) {
     case StreamCreate::kId:
     case EventCreate::kId:
     case Alloc::kId:
+    case NcclComm::kId:
       return {Role::kCreate, id, 1};
     case AllocAsync::kId:
       return {Role::kCreate, Alloc::kId, 1};  // cuMemFree may free it, cuMemFreeAsync either
@@ -54,6 +55,8 @@ Rule RuleOf(uint32_t id) {
       return {Role::kDestroy, StreamCreate::kId, 1};
     case EventDestroy::kId:
       return {Role::kDestroy, EventCreate::kId, 1};
+    case NcclCommEnd::kId:
+      return {Role::kDestroy, NcclComm::kId, 1};
     case Free::kId:
     case FreeAsync::kId:
       return {Role::kDestroy, Alloc::kId, 1};

@@ -1,0 +1,91 @@
+// Which definition of an NCCL function is behind ours, and what lookups by name are told.
+#include <string.h>
+
+#include <atomic>
+
+#include "src/capture/counts.h"
+#include "src/capture/elf_lookup.h"
+#include "src/capture/nccl.h"
+
+extern "C" {
+#define NCCL(name) [[gnu::visibility("hidden")]] void ss_nccl_##name();
+#include "src/capture/nccl.def"
+#undef NCCL
+}
+
+namespace ss::capture {
+
+const char* const kNcclNames[kNcclRows] = {
+#define NCCL(name) "nccl" #name,
+#include "src/capture/nccl.def"
+#undef NCCL
+};
+
+namespace {
+
+constexpr char kLibrary[] = "libnccl";
+
+void* const kOurs[kNcclRows] = {
+#define NCCL(name) reinterpret_cast<void*>(&ss_nccl_##name),
+#include "src/capture/nccl.def"
+#undef NCCL
+};
+
+std::atomic<void*> g_real[kNcclRows];
+std::atomic<uintptr_t> g_begin;
+std::atomic<uintptr_t> g_bytes;
+
+// An NCCL that is linked into another library is no range of its own: that library's kernels are
+// the program's.
+void LearnRange(const void* function) {
+  if (g_bytes.load(std::memory_order_relaxed)) return;
+  ImageSpan span = SpanOfImage(function, kLibrary);
+  g_begin.store(span.begin, std::memory_order_relaxed);
+  g_bytes.store(span.end - span.begin, std::memory_order_release);
+}
+
+void SetReal(int row, void* function) {
+  void* none = nullptr;
+  if (g_real[row].compare_exchange_strong(none, function, std::memory_order_acq_rel)) {
+    LearnRange(function);
+  }
+}
+
+}  // namespace
+
+int FindNccl(const char* symbol) {
+  if (strncmp(symbol, "nccl", strlen("nccl")) != 0) return kNoNcclRow;
+  for (int row = 0; row < kNcclRows; ++row) {
+    if (strcmp(kNcclNames[row], symbol) == 0) return row;
+  }
+  return kNoNcclRow;
+}
+
+// A definition that was not there may come with a library that is loaded later: asked again.
+void* NcclReal(int row) {
+  void* function = g_real[row].load(std::memory_order_acquire);
+  if (function) return function;
+  function = FindBehind(kOurs[row], kNcclNames[row]);
+  if (function) SetReal(row, function);
+  return function;
+}
+
+// A second NCCL in the process would be called through the first one's functions: it stays unseen.
+void* RedirectNccl(int row, void* found) {
+  if (found == nullptr) return nullptr;
+  if (found == kOurs[row]) return NcclAbsent(row) ? nullptr : found;
+  SetReal(row, found);
+  if (g_real[row].load(std::memory_order_acquire) == found) return kOurs[row];
+  CountGap(Gap::kNcclSecond);
+  return found;
+}
+
+bool NcclAbsent(int row) { return FindElsewhere(kOurs[row], kNcclNames[row]) == nullptr; }
+
+bool InNccl(const void* code) {
+  uintptr_t bytes = g_bytes.load(std::memory_order_relaxed);
+  return bytes &&
+         reinterpret_cast<uintptr_t>(code) - g_begin.load(std::memory_order_relaxed) < bytes;
+}
+
+}  // namespace ss::capture

@@ -1,0 +1,258 @@
+// Records about NCCL. A group's calls on one communicator are one operation with exact accesses
+// (rule 23); what NCCL launched to do them is not the program's.
+//
+// Only this process's half of a collective is here, so it waits for nobody: it reads and writes the
+// rank's own buffers in stream order. Communicators are told apart by their handle's life; joining
+// those of several processes takes NcclComm's identity, parent and color.
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "src/import/state.h"
+
+namespace ss {
+namespace {
+
+constexpr int64_t kSuccess = 0, kInProgress = 7;        // ncclResult_t
+constexpr uint64_t kSimulated = 2;                      // NcclGroupEnd::how
+constexpr uint64_t kFinalize = 3;                       // NcclCommEnd::how: the handle lives on
+constexpr uint64_t kInsideCallBit = 4, kByNcclBit = 8;  // Launch::kind
+constexpr uint64_t kDatatypeBytes[] = {
+    1, 1, 4, 4, 8, 8,   // int8, uint8, int32, uint32, int64, uint64
+    2, 4, 8, 2, 1, 1};  // half, float, double, bfloat16, fp8 twice
+
+// NcclCall::kind.
+enum Kind : uint64_t {
+  kAllReduce = 1,
+  kBroadcast,
+  kReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kSend,
+  kRecv,
+  kKinds
+};
+
+struct KindRow {
+  const char* name;
+  CollectiveKind kind;
+};
+constexpr KindRow kRows[kKinds] = {
+    {"ncclUnknown", CollectiveKind::kAllToAll},
+    {"ncclAllReduce", CollectiveKind::kAllReduce},
+    {"ncclBroadcast", CollectiveKind::kBroadcast},
+    {"ncclReduce", CollectiveKind::kReduce},
+    {"ncclAllGather", CollectiveKind::kAllGather},
+    {"ncclReduceScatter", CollectiveKind::kReduceScatter},
+    {"ncclAlltoAll", CollectiveKind::kAllToAll},
+    // Everybody's data to the root, and the root's to everybody.
+    {"ncclGather", CollectiveKind::kReduce},
+    {"ncclScatter", CollectiveKind::kBroadcast},
+    {"ncclSend", CollectiveKind::kSend},
+    {"ncclRecv", CollectiveKind::kRecv},
+};
+
+const KindRow& RowOf(const trace::NcclCall& call) {
+  return kRows[call.kind < kKinds ? call.kind : 0];
+}
+uint64_t Partner(const trace::NcclCall& call) { return static_cast<uint64_t>(call.peer + 1); }
+
+struct Bytes {
+  uint64_t address = 0, size = 0;
+};
+
+// What a rank reads, and what it writes: without the part that an operation in place leaves as it
+// is, which the program may read meanwhile.
+struct Touched {
+  Bytes read;
+  std::vector<Bytes> written;
+};
+
+// The receive buffer of a rank whose own part is already in place.
+std::vector<Bytes> AllButOwn(Bytes all, Bytes own) {
+  if (own.address < all.address || own.address + own.size > all.address + all.size) return {all};
+  const uint64_t end = own.address + own.size;
+  return {{all.address, own.address - all.address}, {end, all.address + all.size - end}};
+}
+
+bool Overflows(uint64_t count, uint64_t size, uint64_t ranks) {
+  uint64_t bytes = 0;
+  return __builtin_mul_overflow(count, size, &bytes) ||
+         __builtin_mul_overflow(bytes, ranks, &bytes);
+}
+
+// nccl.h's words on each function. Nothing if too little is known.
+std::optional<Touched> TouchedBy(const trace::NcclCall& call, const NcclLife& comm) {
+  const bool known = comm.ranks != 0 && comm.rank >= 0;
+  if (call.datatype >= std::size(kDatatypeBytes)) return std::nullopt;
+  const uint64_t size = kDatatypeBytes[call.datatype];
+  if (Overflows(call.count, size, std::max<uint64_t>(comm.ranks, 1))) return std::nullopt;
+  const uint64_t one = call.count * size, all = one * comm.ranks;
+  const bool root = call.peer == comm.rank;
+  const Bytes send{call.send, one}, receive{call.receive, one};
+  const Bytes send_all{call.send, all}, receive_all{call.receive, all};
+  switch (call.kind) {
+    case kAllReduce:
+      return Touched{send, {receive}};
+    case kSend:
+      return Touched{send, {}};
+    case kRecv:
+      return Touched{{}, {receive}};
+  }
+  if (!known) return std::nullopt;  // all others depend on the rank or the number of ranks
+  switch (call.kind) {
+    case kBroadcast:
+      if (!root) return Touched{{}, {receive}};
+      return Touched{send, AllButOwn(receive, send)};
+    case kReduce:
+      return root ? Touched{send, {receive}} : Touched{send, {}};
+    case kAllGather:
+      return Touched{send, AllButOwn(receive_all, send)};
+    case kReduceScatter:
+      return Touched{send_all, {receive}};
+    case kAllToAll:
+      return Touched{send_all, {receive_all}};
+    case kGather:
+      return root ? Touched{send, AllButOwn(receive_all, send)} : Touched{send, {}};
+    case kScatter: {
+      if (!root) return Touched{{}, {receive}};
+      const Bytes own{call.send + static_cast<uint64_t>(comm.rank) * one, one};
+      return Touched{send_all, AllButOwn(receive, own)};
+    }
+  }
+  return std::nullopt;
+}
+
+// The names of what a group is made of, each once, in order: how many there are may change from
+// step to step.
+std::string NameOf(const std::vector<trace::NcclCall>& calls) {
+  std::string name;
+  uint64_t named = 0;
+  for (const trace::NcclCall& call : calls) {
+    const uint64_t bit = uint64_t{1} << (call.kind < kKinds ? call.kind : 0);
+    if (named & bit) continue;
+    named |= bit;
+    name += (name.empty() ? "" : "+") + std::string(RowOf(call).name);
+  }
+  return name;
+}
+
+template <typename Get>
+bool AllAgree(const std::vector<trace::NcclCall>& calls, Get get) {
+  return std::all_of(calls.begin(), calls.end(),
+                     [&](const trace::NcclCall& call) { return get(call) == get(calls.front()); });
+}
+
+}  // namespace
+
+void Importer::State::On(const trace::NcclComm& record) {
+  NcclLife& life = nccl_.Create(record.comm);
+  life.rank = record.rank;
+  life.ranks = record.ranks;
+}
+
+void Importer::State::On(const trace::NcclCommEnd& record) {
+  if (record.how < kFinalize) nccl_.Destroy(record.comm);
+}
+
+void Importer::State::On(const trace::NcclCall& record) { nccl_.Add(record); }
+
+void Importer::State::On(const trace::NcclGroupEnd& record) {
+  const std::vector<trace::NcclCall> calls = nccl_.Take(record.group);
+  if (record.how == kSimulated) return;
+  if (record.result == kInProgress) {
+    nccl_.nonblocking = true;
+    counts_.Add(Count::kNcclNonblocking);
+  } else if (Failed(record.result)) {
+    return;
+  }
+  std::vector<NcclWork> works;  // few: searched linearly
+  for (const trace::NcclCall& call : calls) {
+    bool known = false;
+    const NcclLife comm = nccl_.Get(call.comm, &known);
+    auto at = std::find_if(works.begin(), works.end(),
+                           [&](const NcclWork& work) { return work.comm.id == comm.id; });
+    if (at == works.end()) at = works.insert(at, NcclWork{comm, {}});
+    at->calls.push_back(call);
+  }
+  for (const NcclWork& work : works) EmitGroup(work, work.calls.front().stack);
+}
+
+// nccl.h: operations of one group on several streams are as if they were posted on every stream,
+// and wait for all of them.
+void Importer::State::EmitGroup(const NcclWork& work, uint64_t stack) {
+  std::vector<StreamLife> streams;
+  for (const trace::NcclCall& call : work.calls) {
+    const StreamLife& stream = StreamOf(call.stream, call.context);
+    if (std::none_of(streams.begin(), streams.end(),
+                     [&](const StreamLife& other) { return other.id == stream.id; })) {
+      streams.push_back(stream);
+    }
+  }
+  JoinStreams(streams, true);
+  const trace::NcclCall& first = work.calls.front();
+  const bool one_kind = AllAgree(work.calls, [](const auto& call) { return RowOf(call).kind; });
+  Op& op = EmitOn(OpKind::kCollective, streams.front(), stack);
+  op.object = work.comm.id;
+  op.name = strings_.Intern(NameOf(work.calls));
+  op.aux = static_cast<uint32_t>(one_kind ? RowOf(first).kind : CollectiveKind::kAllToAll);
+  if (one_kind && AllAgree(work.calls, Partner)) op.value = Partner(first);
+  for (const trace::NcclCall& call : work.calls) AddNcclAccesses(call, work.comm);
+  if (!now_.life->notes.empty()) TakeNotes(op, first.stream);
+  CheckOverlap(op, Queues(streams.front()));
+  JoinStreams(streams, false);
+}
+
+void Importer::State::AddNcclAccesses(const trace::NcclCall& call, const NcclLife& comm) {
+  const std::optional<Touched> touched = TouchedBy(call, comm);
+  if (!touched) return counts_.Add(Count::kNcclUnknownExtents);
+  auto add = [&](const Bytes& bytes, uint8_t mode) {
+    if (bytes.size == 0) return;
+    const Range range = MakeRange(bytes.address, bytes.size);
+    if (range.begin != range.end) AddCopySide(range, mode, Evidence::kExact);
+  };
+  add(touched->read, kRead);
+  for (const Bytes& bytes : touched->written) add(bytes, kWrite);
+}
+
+// The first stream waits for the others before the operation, they for it after that.
+void Importer::State::JoinStreams(const std::vector<StreamLife>& streams, bool before) {
+  for (size_t i = 1; i < streams.size(); ++i) {
+    const StreamLife& from = streams[before ? i : 0];
+    const StreamLife& to = streams[before ? 0 : i];
+    const EventId event = events_.Fresh();
+    for (const OpKind kind :
+         {OpKind::kEventRecord, OpKind::kStreamWaitEvent, OpKind::kEventDestroy}) {
+      Op& op = kind == OpKind::kEventDestroy
+                   ? Emit(kind)
+                   : EmitOn(kind, kind == OpKind::kEventRecord ? from : to, 0);
+      op.object = event;
+      op.flags |= kSynthetic;
+    }
+  }
+}
+
+// Whether a launch is NCCL's work for a collective that has its own record. A kernel of NCCL's that
+// is not means that collectives were not seen; it stays a launch of which nothing is known.
+bool Importer::State::IsNcclsOwn(const trace::Launch& record, StringId kernel) {
+  const bool own =
+      (record.kind & kInsideCallBit) || ((record.kind & kByNcclBit) && nccl_.nonblocking);
+  if (own) {
+    counts_.Add(Count::kNcclOwnLaunches);
+    return true;
+  }
+  auto [at, fresh] = nccl_.is_kernel.try_emplace(kernel);
+  if (fresh) {
+    const std::string& name = strings_.Get(kernel);
+    at->second = name.find("ncclDevKernel") != std::string::npos ||
+                 name.find("ncclKernel_") != std::string::npos ||
+                 name.find("ncclSymk") != std::string::npos;
+  }
+  if (at->second || (record.kind & kByNcclBit)) counts_.Add(Count::kNcclUnseen);
+  return false;
+}
+
+}  // namespace ss
