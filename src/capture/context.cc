@@ -1,4 +1,4 @@
-// The process's first call, contexts and modules.
+// The process's first call and contexts.
 #include "src/capture/call.h"
 #include "src/capture/handlers.h"
 #include "src/capture/intern.h"
@@ -92,19 +92,6 @@ CUresult PrimaryCtxDrop(Call& call, CUdevice device) {
   if (context && ForgetContext(*call.thread, context)) {
     call.Emit(trace::view::ContextDestroy{.context = context});
   }
-  return result;
-}
-
-// Handles of functions come back with other parameters once their module is gone.
-CUresult ModuleUnload(Call& call, CUmodule module) {
-  CUresult result = call.Forward(module);
-  ForgetFunctions();
-  return result;
-}
-
-CUresult LibraryUnload(Call& call, void* library) {
-  CUresult result = call.Forward(library);
-  ForgetFunctions();
   return result;
 }
 

@@ -26,9 +26,8 @@ enum class Gap : uint8_t {
   kStreamCapture,
   kNewerFunction,
   kTooManyStacks,
-  kNcclOneSided,
-  kNcclScalar,
-  kNcclSecond,
+  kUnreadableImage,
+  kTensorMapExtent,
   kGaps
 };
 

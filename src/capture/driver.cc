@@ -103,6 +103,9 @@ const Driver& TheDriver() {
   Find(found.func_get_name, "cuFuncGetName");
   Find(found.func_get_module, "cuFuncGetModule");
   Find(found.func_get_param_info, "cuFuncGetParamInfo");
+  Find(found.kernel_get_library, "cuKernelGetLibrary");
+  Find(found.library_get_kernel_count, "cuLibraryGetKernelCount");
+  Find(found.device_get_attribute, "cuDeviceGetAttribute");
   Find(found.kernel_get_name, "cuKernelGetName");
   Find(found.kernel_get_param_info, "cuKernelGetParamInfo");
   if (!found.ctx_get_current) return g_driver;  // no driver yet: look again next time

@@ -39,6 +39,9 @@ struct Driver {
   CUresult (*func_get_name)(const char**, CUfunction);
   CUresult (*func_get_module)(CUmodule*, CUfunction);
   CUresult (*func_get_param_info)(CUfunction, size_t, size_t*, size_t*);
+  CUresult (*kernel_get_library)(void**, CUfunction);
+  CUresult (*library_get_kernel_count)(unsigned*, void*);
+  CUresult (*device_get_attribute)(int*, CUdevice_attribute, CUdevice);
   CUresult (*kernel_get_name)(const char**, CUfunction);
   CUresult (*kernel_get_param_info)(CUfunction, size_t, size_t*, size_t*);
 };

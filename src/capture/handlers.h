@@ -23,8 +23,44 @@ CUresult CtxSynchronize(Call&);
 CUresult CtxSynchronizeOf(Call&, CUcontext context);
 CUresult PrimaryCtxRetain(Call&, CUcontext* context, CUdevice device);
 CUresult PrimaryCtxDrop(Call&, CUdevice device);
+
+// module.cc
+CUresult ModuleLoad(Call&, CUmodule* module, const char* path);
+CUresult ModuleLoadData(Call&, CUmodule* module, const void* image);
+CUresult ModuleLoadDataEx(Call&, CUmodule* module, const void* image, unsigned count,
+                          CUjit_option* options, void** values);
+CUresult LinkComplete(Call&, CUlinkState state, void** image, size_t* bytes);
+CUresult LibraryLoadData(Call&, void** library, const void* image, CUjit_option* jit_options,
+                         void** jit_values, unsigned jit_count, void* options, void** values,
+                         unsigned count);
+CUresult LibraryLoadFromFile(Call&, void** library, const char* path, CUjit_option* jit_options,
+                             void** jit_values, unsigned jit_count, void* options, void** values,
+                             unsigned count);
+CUresult LibraryGetModule(Call&, CUmodule* module, void* library);
+CUresult LibraryGetKernel(Call&, void** kernel, void* library, const char* name);
+CUresult LibraryEnumerateKernels(Call&, void** kernels, unsigned count, void* library);
+CUresult KernelGetFunction(Call&, CUfunction* function, void* kernel);
 CUresult ModuleUnload(Call&, CUmodule module);
 CUresult LibraryUnload(Call&, void* library);
+
+// tensor_map.cc
+CUresult TensorMapEncodeTiled(Call&, void* map, unsigned type, unsigned rank, void* address,
+                              const cuuint64_t* dims, const cuuint64_t* strides,
+                              const cuuint32_t* box, const cuuint32_t* steps, unsigned interleave,
+                              unsigned swizzle, unsigned promotion, unsigned fill);
+CUresult TensorMapEncodeIm2col(Call&, void* map, unsigned type, unsigned rank, void* address,
+                               const cuuint64_t* dims, const cuuint64_t* strides, const int* lower,
+                               const int* upper, unsigned channels, unsigned pixels,
+                               const cuuint32_t* steps, unsigned interleave, unsigned swizzle,
+                               unsigned promotion, unsigned fill);
+CUresult TensorMapEncodeIm2colWide(Call&, void* map, unsigned type, unsigned rank, void* address,
+                                   const cuuint64_t* dims, const cuuint64_t* strides, int lower,
+                                   int upper, unsigned channels, unsigned pixels,
+                                   const cuuint32_t* steps, unsigned interleave, unsigned mode,
+                                   unsigned swizzle, unsigned promotion, unsigned fill);
+CUresult TensorMapReplaceAddress(Call&, void* map, void* address);
+bool InitTensorMaps();
+void ResetTensorMaps();  // in a forked child
 
 // stream.cc
 CUresult StreamCreate(Call&, CUstream* stream, unsigned flags);

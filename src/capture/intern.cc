@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "src/capture/driver.h"
+#include "src/capture/image_table.h"
 #include "src/capture/word_map.h"
 
 namespace ss::capture {
@@ -57,10 +58,25 @@ bool AskLayout(ParamInfo ask, CUfunction function, uint64_t* pairs, uint16_t* co
 
 struct Answer {
   const char* name = nullptr;
-  CUmodule module = nullptr;
+  uint64_t module = 0;
   bool layout_known = false;
   uint16_t count = 0;
 };
+
+// The handle that an ImageLoad names: the library of a CUkernel and of what was made of one, else
+// the module. Libraries loaded behind the driver's public functions have no ImageLoad; their handle
+// is given all the same.
+uint64_t ModuleOf(CUfunction function, bool is_function) {
+  const Driver& driver = TheDriver();
+  if (uint64_t library = OwnerOf(reinterpret_cast<uint64_t>(function))) return library;
+  CUmodule module = nullptr;
+  if (driver.func_get_module) driver.func_get_module(&module, function);
+  auto handle = reinterpret_cast<uint64_t>(module);
+  if (is_function || IsLoaded(handle) || !driver.kernel_get_library) return handle;
+  void* library = nullptr;
+  bool found = driver.kernel_get_library(&library, function) == CUDA_SUCCESS;
+  return found ? reinterpret_cast<uint64_t>(library) : handle;
+}
 
 Answer Ask(CUfunction function, uint64_t* pairs) {
   const Driver& driver = TheDriver();
@@ -72,7 +88,7 @@ Answer Ask(CUfunction function, uint64_t* pairs) {
   if (!answer.layout_known) {
     answer.layout_known = AskLayout(driver.kernel_get_param_info, function, pairs, &answer.count);
   }
-  if (driver.func_get_module) driver.func_get_module(&answer.module, function);
+  answer.module = ModuleOf(function, is_function);
   return answer;
 }
 
@@ -102,7 +118,7 @@ const FunctionInfo* Learn(Thread& thread, CUfunction function, FunctionInfo* old
   Note(thread, trace::view::Function{.function = info->function,
                                      .text_id = name,
                                      .parameters = {pairs, size_t{2} * answer.count},
-                                     .module = reinterpret_cast<uint64_t>(answer.module)});
+                                     .module = answer.module});
   info->generation.store(generation, std::memory_order_release);
   g_functions.Set(info->function, reinterpret_cast<uint64_t>(info));
   return info;
@@ -119,6 +135,17 @@ CUdevice DeviceOf(uint64_t context) {
   if (driver.ctx_get_device) driver.ctx_get_device(&device);
   if (push) driver.ctx_pop_current(&current);
   return device;
+}
+
+// 10 * major + minor, 0 = unknown.
+uint64_t ArchOf(CUdevice device) {
+  const Driver& driver = TheDriver();
+  int major = 0;
+  int minor = 0;
+  if (!driver.device_get_attribute) return 0;
+  driver.device_get_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  driver.device_get_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  return static_cast<uint64_t>(10 * major + minor);
 }
 
 }  // namespace
@@ -147,7 +174,8 @@ void ForgetFunctions() { g_generation.fetch_add(1); }
 void NoteContext(Thread& thread, uint64_t context, CUdevice device) {
   if (!g_contexts.Insert(context, static_cast<uint64_t>(device) + 1)) return;
   Note(thread,
-       trace::view::ContextCreate{.context = context, .device = static_cast<uint64_t>(device)});
+       trace::view::ContextCreate{
+           .context = context, .device = static_cast<uint64_t>(device), .arch = ArchOf(device)});
 }
 
 void SeenContext(Thread& thread, uint64_t context) {

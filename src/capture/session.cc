@@ -14,9 +14,10 @@
 
 #include "src/capture/counts.h"
 #include "src/capture/driver.h"
+#include "src/capture/handlers.h"
+#include "src/capture/image_table.h"
 #include "src/capture/intern.h"
 #include "src/capture/modules.h"
-#include "src/capture/nccl.h"
 #include "src/capture/ranges.h"
 #include "src/capture/stack.h"
 #include "src/trace/ring_protocol.h"
@@ -182,7 +183,7 @@ void ReadEnvironment() {
 bool Prepare() {
   if (g_prepared) return true;
   g_prepared = pthread_key_create(&g_key, OnThreadExit) == 0 && InitInterning() && InitModules() &&
-               InitStacks();
+               InitStacks() && InitImages() && InitTensorMaps();
   if (g_prepared) atexit(OnExit);
   return g_prepared;
 }
@@ -216,9 +217,10 @@ void ForgetParent() {
   ResetInterning();
   ResetModules();
   ResetStacks();
+  ResetImages();
+  ResetTensorMaps();
   ResetCounts();
   ResetRanges();
-  ResetNccl();
   g_lock = PTHREAD_MUTEX_INITIALIZER;
   g_exiting.store(false);
   g_state.store(kIdle, std::memory_order_release);

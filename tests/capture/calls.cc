@@ -113,7 +113,7 @@ State Start() {
 void Launches(const State& s) {
   CUmodule module;
   CUfunction touch;
-  if (cuModuleLoadData(&module, KernelImage()) != CUDA_SUCCESS) exit(5);
+  OK(cuModuleLoadData, &module, KernelImage());
   if (cuModuleGetFunction(&touch, module, "touch") != CUDA_SUCCESS) exit(5);
   Show("touch", reinterpret_cast<uint64_t>(touch));
   TenPointers pointers{2, {reinterpret_cast<void*>(s.block), reinterpret_cast<void*>(s.other + 8)}};

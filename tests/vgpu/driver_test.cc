@@ -123,10 +123,10 @@ TEST(Driver, Modules) {
   Device device("eager", 0);
   CUmodule module = nullptr;
   CUfunction function = nullptr;
-  const char cubin[] = "\177ELF and more";
+  const char cubin[64] = "\177ELF and more";
   testing::internal::CaptureStderr();
   EXPECT_EQ(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&module, cubin));
-  EXPECT_NE(std::string::npos, testing::internal::GetCapturedStderr().find("no virtual-GPU image"));
+  EXPECT_NE(std::string::npos, testing::internal::GetCapturedStderr().find("not a cubin"));
   EXPECT_CU(cuModuleLoadData(&module, ::vgpu::Image()));
   EXPECT_EQ(CUDA_ERROR_NOT_FOUND, cuModuleGetFunction(&function, module, "nothing"));
   EXPECT_CU(cuModuleGetFunction(&function, module, "mixed"));

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "api.h"
+#include "code.h"
 #include "vgpu/image.h"
 
 using namespace ss::vgpu;
@@ -28,29 +31,92 @@ std::unique_ptr<Function> Load(const vgpu_kernel& kernel, Module* module) {
   return function;
 }
 
-// Machine code of a real GPU and other unknown data is refused, with the reason on stderr.
-CUresult LoadImage(Call& call, const void* data, Context* context, Registry<Module>& registry,
-                   Module** loaded) {
-  const auto* image = static_cast<const vgpu_image*>(data);
-  if (!image) return CUDA_ERROR_INVALID_VALUE;
-  if (std::memcmp(image->magic, VGPU_IMAGE_MAGIC, sizeof image->magic) != 0 ||
-      image->version != VGPU_IMAGE_VERSION) {
-    std::fprintf(stderr, "vgpu: the module is no virtual-GPU image (see vgpu/kernel.h)\n");
-    return CUDA_ERROR_INVALID_IMAGE;
-  }
-  auto module = std::make_unique<Module>();
-  module->context = context;
-  for (uint32_t i = 0; i < image->kernel_count; ++i) {
-    auto function = Load(image->kernels[i], module.get());
+CUresult LoadTable(const vgpu_image& image, Module* module) {
+  for (uint32_t i = 0; i < image.kernel_count; ++i) {
+    auto function = Load(image.kernels[i], module);
     if (!function->run) {
       std::fprintf(stderr, "vgpu: kernel %s has no host function\n", function->name.c_str());
       return CUDA_ERROR_INVALID_IMAGE;
     }
     module->functions.push_back(std::move(function));
   }
-  for (const auto& function : module->functions) call.machine.functions.insert(function.get());
-  *loaded = registry.Add(std::move(module));
   return CUDA_SUCCESS;
+}
+
+// Kernels that the program has no host function for are there and cannot be had: real modules hold
+// many that a program never uses.
+CUresult LoadCode(const void* image, Module* module) {
+  std::string error;
+  for (const CodeKernel& kernel : ReadCode(image, &error)) {
+    auto function = std::make_unique<Function>();
+    function->name = kernel.name;
+    function->module = module;
+    function->parameters = kernel.parameters;
+    for (const auto& [offset, size] : kernel.parameters) {
+      function->parameter_bytes = std::max(function->parameter_bytes, offset + size);
+    }
+    ResolveCode(kernel, function.get());
+    module->functions.push_back(std::move(function));
+  }
+  if (error.empty()) return CUDA_SUCCESS;
+  std::fprintf(stderr, "vgpu: %s\n", error.c_str());
+  return CUDA_ERROR_INVALID_IMAGE;
+}
+
+CUresult LoadInto(const void* data, Module* module) {
+  const auto* image = static_cast<const vgpu_image*>(data);
+  if (IsCode(data)) return LoadCode(data, module);
+  if (std::memcmp(image->magic, VGPU_IMAGE_MAGIC, sizeof image->magic) == 0 &&
+      image->version == VGPU_IMAGE_VERSION) {
+    return LoadTable(*image, module);
+  }
+  std::fprintf(stderr, "vgpu: the module is no virtual-GPU image (see vgpu/kernel.h)\n");
+  return CUDA_ERROR_INVALID_IMAGE;
+}
+
+Module* Enter(Call& call, std::unique_ptr<Module> module, Registry<Module>& registry) {
+  for (const auto& function : module->functions) call.machine.functions.insert(function.get());
+  return registry.Add(std::move(module));
+}
+
+// What is unknown is refused, with the reason on stderr.
+CUresult LoadImage(Call& call, const void* data, Context* context, Registry<Module>& registry,
+                   Module** loaded) {
+  if (!data) return CUDA_ERROR_INVALID_VALUE;
+  auto module = std::make_unique<Module>();
+  module->context = context;
+  if (const CUresult error = LoadInto(data, module.get())) return error;
+  *loaded = Enter(call, std::move(module), registry);
+  return CUDA_SUCCESS;
+}
+
+// A file can only hold machine code: a virtual-GPU image is made of pointers.
+CUresult ReadFile(const char* path, std::vector<char>* bytes) {
+  if (!path) return CUDA_ERROR_INVALID_VALUE;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
+  bytes->assign(std::istreambuf_iterator<char>(file), {});
+  if (bytes->size() >= sizeof(uint64_t) && IsCode(bytes->data())) return CUDA_SUCCESS;
+  std::fprintf(stderr, "vgpu: %s is neither a cubin nor a fat binary\n", path);
+  return CUDA_ERROR_INVALID_IMAGE;
+}
+
+// A library's module in the current context: made when it is first asked for, as lazy loading does,
+// with handles of its own.
+Module* InContext(Call& call, Module* library) {
+  Module* found = nullptr;
+  call.machine.modules.Each([&](Module& module) {
+    if (module.library == library && module.context == call.context) found = &module;
+  });
+  if (found) return found;
+  auto module = std::make_unique<Module>();
+  module->context = call.context;
+  module->library = library;
+  for (const auto& function : library->functions) {
+    module->functions.push_back(std::make_unique<Function>(*function));
+    module->functions.back()->module = module.get();
+  }
+  return Enter(call, std::move(module), call.machine.modules);
 }
 
 CUresult LoadModule(CUmodule* handle, const void* image) {
@@ -62,10 +128,27 @@ CUresult LoadModule(CUmodule* handle, const void* image) {
   return result;
 }
 
+CUresult LoadLibrary(CUlibrary* handle, const void* image) {
+  VGPU_ENTER(call);
+  if (!handle) return CUDA_ERROR_INVALID_VALUE;
+  Module* library = nullptr;
+  const CUresult result = LoadImage(call, image, nullptr, call.machine.libraries, &library);
+  if (result == CUDA_SUCCESS) *handle = reinterpret_cast<CUlibrary>(library);
+  return result;
+}
+
 // Kernels still queued hold what they need: unloading never pulls code from under them.
 CUresult Unload(Call& call, Registry<Module>& registry, Module* module) {
   if (!module) return CUDA_ERROR_INVALID_HANDLE;
-  for (const auto& function : module->functions) call.machine.functions.erase(function.get());
+  if (module->library) return CUDA_ERROR_INVALID_HANDLE;  // goes with its library
+  const auto forget = [&](const Module& gone) {
+    for (const auto& function : gone.functions) call.machine.functions.erase(function.get());
+  };
+  call.machine.modules.RemoveIf([&](const Module& other) {
+    if (other.library == module) forget(other);
+    return other.library == module;
+  });
+  forget(*module);
   registry.Remove(module);
   return CUDA_SUCCESS;
 }
@@ -75,6 +158,10 @@ CUresult FindFunction(const Module* module, const char* name, Function** found) 
   if (!name || !found) return CUDA_ERROR_INVALID_VALUE;
   for (const auto& function : module->functions) {
     if (function->name != name) continue;
+    if (!function->run) {
+      std::fprintf(stderr, "vgpu: kernel %s has no host function (vgpu::RegisterKernels)\n", name);
+      return CUDA_ERROR_NOT_FOUND;
+    }
     *found = function.get();
     return CUDA_SUCCESS;
   }
@@ -124,6 +211,11 @@ CUresult FunctionAttribute(const Function* function, CUfunction_attribute attrib
 VGPU_EXPORT cuModuleLoadData(CUmodule* module, const void* image) {
   return LoadModule(module, image);
 }
+VGPU_EXPORT cuModuleLoad(CUmodule* module, const char* path) {
+  std::vector<char> bytes;
+  if (const CUresult error = ReadFile(path, &bytes)) return error;
+  return LoadModule(module, bytes.data());
+}
 VGPU_EXPORT cuModuleLoadFatBinary(CUmodule* module, const void* image) {
   return LoadModule(module, image);
 }
@@ -165,12 +257,23 @@ VGPU_EXPORT cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
 
 VGPU_EXPORT cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**,
                               unsigned int, CUlibraryOption*, void**, unsigned int) {
-  VGPU_ENTER(call);
-  if (!library) return CUDA_ERROR_INVALID_VALUE;
-  Module* module = nullptr;
-  const CUresult result = LoadImage(call, image, nullptr, call.machine.libraries, &module);
-  if (result == CUDA_SUCCESS) *library = reinterpret_cast<CUlibrary>(module);
-  return result;
+  return LoadLibrary(library, image);
+}
+
+VGPU_EXPORT cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option*, void**,
+                                  unsigned int, CUlibraryOption*, void**, unsigned int) {
+  std::vector<char> bytes;
+  if (const CUresult error = ReadFile(path, &bytes)) return error;
+  return LoadLibrary(library, bytes.data());
+}
+
+VGPU_EXPORT cuLibraryGetModule(CUmodule* module, CUlibrary handle) {
+  VGPU_ENTER_CONTEXT(call);
+  Module* library = call.machine.libraries.Find(handle);
+  if (!library) return CUDA_ERROR_INVALID_HANDLE;
+  if (!module) return CUDA_ERROR_INVALID_VALUE;
+  *module = reinterpret_cast<CUmodule>(InContext(call, library));
+  return CUDA_SUCCESS;
 }
 
 VGPU_EXPORT cuLibraryUnload(CUlibrary handle) {
@@ -200,10 +303,11 @@ VGPU_EXPORT cuLibraryEnumerateKernels(CUkernel* kernels, unsigned int count, CUl
 
 VGPU_EXPORT cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   VGPU_ENTER_CONTEXT(call);
-  if (!Known(call, kernel)) return CUDA_ERROR_INVALID_HANDLE;
+  const Function* known = Known(call, kernel);
+  if (!known || known->module->context) return CUDA_ERROR_INVALID_HANDLE;
   if (!function) return CUDA_ERROR_INVALID_VALUE;
-  *function = reinterpret_cast<CUfunction>(kernel);
-  return CUDA_SUCCESS;
+  const Module* module = InContext(call, known->module);
+  return FindFunction(module, known->name.c_str(), reinterpret_cast<Function**>(function));
 }
 
 VGPU_EXPORT cuKernelGetLibrary(CUlibrary* library, CUkernel kernel) {

@@ -86,6 +86,7 @@ struct Function {
 
 struct Module {
   Context* context = nullptr;  // null: a library, usable in every context
+  Module* library = nullptr;   // of which this is the module in one context; null: loaded as such
   std::vector<std::unique_ptr<Function>> functions;
 };
 

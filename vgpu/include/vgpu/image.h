@@ -5,6 +5,10 @@
  * It lives in the process that loads it, so pointers in it are plain pointers; a kernel whose `run`
  * is null is looked up by `symbol` in the running program (an executable needs -rdynamic for that).
  * The driver copies the table at load time; names and functions must outlive the module.
+ *
+ * Instead, the machine code of a real GPU may be loaded (a cubin, or a fat binary that is not
+ * compressed): its kernels run as the host functions of the same name that the program gave to
+ * vgpu_register (vgpu::RegisterKernels in kernel.h), with the parameters where the cubin says.
  */
 #ifndef VGPU_IMAGE_H_
 #define VGPU_IMAGE_H_
@@ -41,6 +45,9 @@ typedef struct vgpu_kernel {
   const vgpu_parameter* parameters;
   uint32_t parameter_count;
 } vgpu_kernel;
+
+/* Exported by the virtual GPU. What `kernels` points to is copied, names and layouts are not. */
+typedef void (*vgpu_register_fn)(const vgpu_kernel* kernels, uint32_t count);
 
 typedef struct vgpu_image {
   char magic[8];

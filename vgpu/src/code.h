@@ -1,0 +1,30 @@
+// Machine code of a real GPU, as far as the virtual one needs it: which kernels are in it and where
+// their parameters lie. The code itself is never looked at; the program's host functions of the
+// same names run in its place.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ss::vgpu {
+
+struct CodeKernel {
+  std::string name;                                       // mangled
+  std::vector<std::pair<uint32_t, uint32_t>> parameters;  // offset, size
+};
+
+// Whether `image` begins like a cubin, a fat binary, or the wrapper of one.
+bool IsCode(const void* image);
+
+// The kernels of a cubin, or of the first cubin in a fat binary. Empty `error`: it went well.
+// Compressed entries are refused (nvcc -no-compress makes others); PTX has no parameter layout to
+// take over and is refused too.
+std::vector<CodeKernel> ReadCode(const void* image, std::string* error);
+
+// The host functions behind those names (vgpu_register); null: the program has none.
+struct Function;
+void ResolveCode(const CodeKernel& kernel, Function* function);
+
+}  // namespace ss::vgpu
