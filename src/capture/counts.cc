@@ -1,6 +1,7 @@
 #include "src/capture/counts.h"
 
 #include "src/capture/intern.h"
+#include "src/capture/nccl.h"
 #include "src/capture/session.h"
 
 extern "C" {
@@ -18,6 +19,8 @@ constexpr const char* kGapNames[kGaps] = {
     "cuMemcpy2D/3D to or from an array",          "launch attribute: event",
     "launch with more words than a record holds", "stream capture",
     "function in a form newer than this tool",    "call with one stack too many to keep",
+    "ncclPutSignal, ncclSignal or ncclWaitSignal", "NCCL reduction with its scalar in device memory",
+    "NCCL function of a second library",
     "machine code that could not be read",
     "tensor map of unknown extent",
 };
@@ -62,6 +65,11 @@ void NoteCounters(Thread& thread) {
     if (calls == 0) continue;
     pairs[size++] = TextId(thread, kHookRows[i].symbol);
     pairs[size++] = calls;
+  }
+  for (int i = 0; i < kNcclRows; ++i) {
+    if (NcclCalls(i) == 0) continue;
+    pairs[size++] = TextId(thread, kNcclNames[i]);
+    pairs[size++] = NcclCalls(i);
   }
   Note(thread, trace::view::Counters{.counts = {pairs, size}});
 }

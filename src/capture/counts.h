@@ -26,6 +26,9 @@ enum class Gap : uint8_t {
   kStreamCapture,
   kNewerFunction,
   kTooManyStacks,
+  kNcclOneSided,
+  kNcclScalar,
+  kNcclSecond,
   kUnreadableImage,
   kTensorMapExtent,
   kGaps

@@ -18,6 +18,7 @@
 #include "src/capture/image_table.h"
 #include "src/capture/intern.h"
 #include "src/capture/modules.h"
+#include "src/capture/nccl.h"
 #include "src/capture/ranges.h"
 #include "src/capture/stack.h"
 #include "src/trace/ring_protocol.h"
@@ -221,6 +222,7 @@ void ForgetParent() {
   ResetTensorMaps();
   ResetCounts();
   ResetRanges();
+  ResetNccl();
   g_lock = PTHREAD_MUTEX_INITIALIZER;
   g_exiting.store(false);
   g_state.store(kIdle, std::memory_order_release);
