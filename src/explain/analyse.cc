@@ -157,12 +157,16 @@ struct Analysis::State {
   void Take(const Op& op, const Access* taken) {
     checker->Feed(op, taken);
     if (fed++ >= max_kept) return;
-    crosses |=
-        op.kind == OpKind::kSignal || op.kind == OpKind::kAwait || op.kind == OpKind::kCollective;
+    signals |= op.kind == OpKind::kSignal || op.kind == OpKind::kAwait;
+    collectives |= op.kind == OpKind::kCollective;
+    if (op.kind == OpKind::kHostBegin) ranks.insert(op.aux);
     ops.push_back(op);
     ops.back().access_begin = static_cast<uint32_t>(accesses.size());
     accesses.insert(accesses.end(), taken, taken + op.access_count);
   }
+
+  // One recorded process has its own half of a collective alone: nobody to meet or to wait for.
+  bool Crosses() const { return signals || (collectives && (!names.recorded || ranks.size() > 1)); }
 
   const Program& names;
   GraphExpander graphs;
@@ -173,7 +177,8 @@ struct Analysis::State {
   std::vector<Op> ops;
   std::vector<Access> accesses;
   uint64_t fed = 0;
-  bool crosses = false;
+  bool signals = false, collectives = false;
+  std::set<uint32_t> ranks;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 
@@ -193,9 +198,9 @@ Report Analysis::Finish() {
   bool whole = s.fed == s.ops.size();
   Report report;
   if (whole) {
-    Tape tape{&s.names, &s.ops, &s.accesses, s.crosses};
+    Tape tape{&s.names, &s.ops, &s.accesses, s.Crosses()};
     report = Explain(tape, s.check, s.options,
-                     s.crosses ? Replay(tape, s.check, {}) : s.checker->Finish());
+                     tape.crosses ? Replay(tape, s.check, {}) : s.checker->Finish());
   } else {
     CheckResult result = s.checker->Finish();
     report.findings = std::move(result.findings);
