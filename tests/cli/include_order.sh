@@ -26,7 +26,7 @@ for folder in $order; do
   allowed="${allowed:+$allowed|}$folder/"
   [ -d "src/$folder" ] && check "$folder" "$allowed"
 done
-check capture 'capture/|base/|trace/(ring|encode|ring_client|ring_protocol)\.h|trace/schema\.def'
+check capture 'capture/|base/|trace/(ring|encode|ring_client|ring_protocol|crc32c)\.h|trace/schema\.def'
 public=$(grep -rnE '#include "(src|vgpu)/' include || true)
 [ -z "$public" ] || { printf '%s\ninclude/ may include nothing of src/\n' "$public"; status=1; }
 for folder in $order capture; do
