@@ -11,14 +11,19 @@ namespace ss::kernels {
 namespace {
 
 constexpr uint64_t kMaxVisits = 200000;
-constexpr int kMaxPasses = 12;       // over shared memory's contents
-constexpr uint32_t kMaxDepth = 3;    // of call strings; division helpers mix their callers without
+constexpr int kMaxPasses = 12;     // over shared memory's contents
+constexpr uint32_t kMaxDepth = 6;  // of call strings; division helpers mix their callers without
 constexpr uint32_t kNoContext = 0;
 
 // What the device runtime offers; none of it touches a program's buffers.
-constexpr std::array<std::string_view, 8> kRuntime = {
-    "vprintf", "malloc", "free", "__assertfail", "__assert_fail", "cudaDeviceSynchronize",
-    "__nv_aligned_device_malloc", "cudaGetParameterBufferV2"};
+constexpr std::array<std::string_view, 8> kRuntime = {"vprintf",
+                                                      "malloc",
+                                                      "free",
+                                                      "__assertfail",
+                                                      "__assert_fail",
+                                                      "cudaDeviceSynchronize",
+                                                      "__nv_aligned_device_malloc",
+                                                      "cudaGetParameterBufferV2"};
 
 bool IsRuntime(std::string_view name) {
   return name.starts_with("__cuda_syscall") ||
@@ -115,9 +120,8 @@ class Flow {
   }
 
   bool IsRecursive(uint32_t entry) const {
-    return std::any_of(graph_.functions.begin(), graph_.functions.end(), [&](const Function& one) {
-      return one.entry == entry && one.recursive;
-    });
+    return std::any_of(graph_.functions.begin(), graph_.functions.end(),
+                       [&](const Function& one) { return one.entry == entry && one.recursive; });
   }
 
   void Call(uint32_t callee, uint32_t after, uint32_t context, const State& state) {
@@ -147,7 +151,8 @@ class Flow {
     const Instruction& in = code_.instructions[block.last];
     bool malloc = false, unknown = false;
     for (const Operand& one : code_.Operands(in)) {
-      if (one.kind == OperandKind::kLabel && one.target == kNoTarget) Name(std::string(one.text), unknown);
+      if (one.kind == OperandKind::kLabel && one.target == kNoTarget)
+        Name(std::string(one.text), unknown);
       if (one.kind != OperandKind::kRegister || one.reg == kNoRegister) continue;
       for (Tag tag : interpreter_.pool().Tags(interpreter_.Get(one.reg))) {
         if (tag.kind() != TagKind::kSymbol) {
@@ -161,8 +166,10 @@ class Flow {
     }
     if (unknown) {
       // The functions of this module are followed, but the pointer may come from elsewhere.
-      if (graph_.candidates.empty()) unknown_.insert("a function that is not known");
-      else unknown_.insert("through a pointer");
+      if (graph_.candidates.empty())
+        unknown_.insert("a function that is not known");
+      else
+        unknown_.insert("through a pointer");
       for (uint32_t one : graph_.candidates) Call(one, after, context, scratch_);
     }
     interpreter_.ForgetCallerSaved();
@@ -177,7 +184,8 @@ class Flow {
   void Name(const std::string& name, bool& unknown) {
     if (IsRuntime(name)) return;
     unknown = true;
-    if (graph_.candidates.empty()) unknown_.insert(name == "?" ? "a function that is not known" : name);
+    if (graph_.candidates.empty())
+      unknown_.insert(name == "?" ? "a function that is not known" : name);
   }
 
   const Code& code_;

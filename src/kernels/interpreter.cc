@@ -8,8 +8,8 @@ namespace {
 constexpr uint32_t kAbsent = 0xffffffff;
 // A load of four or eight words may reach registers that the text does not name.
 constexpr uint32_t kSpareRegisters = 8;
-constexpr uint32_t kAddressBank = 4;    // addresses of symbols
-constexpr uint32_t kConstantBank = 3;   // the module's own __constant__
+constexpr uint32_t kAddressBank = 4;   // addresses of symbols
+constexpr uint32_t kConstantBank = 3;  // the module's own __constant__
 // A little before the parameters an index may start counting.
 constexpr uint32_t kTableSlack = 64;
 
@@ -17,7 +17,8 @@ bool Contains(std::span<const Tag> tags, Tag tag) {
   return std::find(tags.begin(), tags.end(), tag) != tags.end();
 }
 
-// Does `high` hold the upper word that belongs to the lower word `low`? The tables' steps may differ.
+// Does `high` hold the upper word that belongs to the lower word `low`? The tables' steps may
+// differ.
 bool Pairs(Tag low, std::span<const Tag> high, TagKind plain, TagKind table) {
   for (Tag tag : high) {
     if ((tag.kind() == plain || tag.kind() == table) && tag.value() == low.value() + 4) return true;
@@ -32,7 +33,8 @@ bool IsRoot(Tag tag, std::span<const Tag> low, std::span<const Tag> high) {
       return tag.value() % 8 == 0 && Pairs(tag, high, TagKind::kParam, TagKind::kParamTable);
     case TagKind::kConstantWord:
     case TagKind::kConstantTable:
-      return tag.value() % 8 == 0 && Pairs(tag, high, TagKind::kConstantWord, TagKind::kConstantTable);
+      return tag.value() % 8 == 0 &&
+             Pairs(tag, high, TagKind::kConstantWord, TagKind::kConstantTable);
     case TagKind::kLoaded:
       if (!Contains(high, tag.OtherHalf())) return false;
       if (tag.half() == 0) return true;
@@ -79,13 +81,20 @@ SetId Interpreter::Get(Register reg) const {
   return state_->Get(Slot(reg));
 }
 
-// Under a guard the old value stays possible; but for what runs under the same guard it is gone, and
-// for the opposite guard nothing changed. Compilers write "@P0 MOV, @!P0 MOV" everywhere.
+// "@P1 R2UR P0, UR4, R2" heads a loop over the different values that the threads of a warp hold.
+// The loop goes on while any thread has P1, so UR4 is always written.
+bool Interpreter::PicksForTheWarp(const Instruction& in) const {
+  return in.op == OpClass::kMove && in.operand_count &&
+         code_.Operands(in)[0].kind == OperandKind::kPredicate;
+}
+
+// Under a guard the old value stays possible; but for what runs under the same guard it is gone,
+// and for the opposite guard nothing changed. Compilers write "@P0 MOV, @!P0 MOV" everywhere.
 void Interpreter::Put(Register reg, SetId value) {
   if (reg == kNoRegister) return;
   auto same = std::find_if(guarded_.begin(), guarded_.end(),
                            [&](const Guarded& one) { return one.reg == reg; });
-  if (!in_->guarded) {
+  if (!in_->guarded || PicksForTheWarp(*in_)) {
     if (same != guarded_.end()) guarded_.erase(same);
     state_->Set(Slot(reg), value);
     return;
@@ -94,8 +103,10 @@ void Interpreter::Put(Register reg, SetId value) {
   Guarded next{reg, in_->guard, old, old};
   if (same != guarded_.end() && same->guard == in_->guard) next = *same;
   (in_->guard_negated ? next.when_false : next.when_true) = value;
-  if (same != guarded_.end()) *same = next;
-  else guarded_.push_back(next);
+  if (same != guarded_.end())
+    *same = next;
+  else
+    guarded_.push_back(next);
   state_->Set(Slot(reg), pool_.Join(next.when_true, next.when_false));
 }
 
@@ -143,6 +154,9 @@ SetId Interpreter::BankWord(uint32_t bank, uint32_t offset) {
     return pool_.Of(Tag(TagKind::kParamAddressHigh, 0));
   }
   if ((offset & ~4u) == machine_.local_window) return pool_.Of(Tag(TagKind::kLocalWindow, 0));
+  if (machine_.shared_window && (offset & ~4u) == machine_.shared_window) {
+    return pool_.Of(Tag(TagKind::kSharedWindow, 0));
+  }
   if (offset == machine_.descriptor || offset == machine_.descriptor + 4) return kUnknown;
   return pool_.Of(Tag(TagKind::kDriver, offset));
 }
@@ -174,7 +188,8 @@ SetId Interpreter::Value(const Operand& operand, uint32_t word) {
   SetId value = kUnknown;
   switch (operand.kind) {
     case OperandKind::kRegister:
-      value = operand.reg == kNoRegister ? kZeroSet : Get(static_cast<Register>(operand.reg + word));
+      value =
+          operand.reg == kNoRegister ? kZeroSet : Get(static_cast<Register>(operand.reg + word));
       break;
     case OperandKind::kImmediate:
       return pool_.Const(word == 0 ? operand.value : (operand.value >> 31 ? 0xffffffff : 0));

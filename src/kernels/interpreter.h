@@ -73,6 +73,7 @@ class Interpreter {
   size_t Slot(Register reg) const {
     return reg < kUniform ? reg : size_t(uniform_base_) + (reg - kUniform);
   }
+  bool PicksForTheWarp(const Instruction& in) const;
   void Put(Register reg, SetId value);
   void PutWord(const Operand& destination, uint32_t word, SetId value);
   SetId Value(const Operand& operand, uint32_t word = 0);
@@ -109,6 +110,7 @@ class Interpreter {
 
   // Arithmetic (interpreter_alu.cc)
   void Arithmetic(const Instruction& in, Operands operands);
+  void Compute(const Instruction& in, Operands operands);
   void AddInto(const Instruction& in, const Operand& destination, Operands sources);
   SetId Difference(const Instruction& in, Operands sources, uint32_t word);
   void Mad(const Instruction& in, const Operand& destination, Operands sources);

@@ -1,5 +1,5 @@
-// Arithmetic: what keeps a pointer (addition with coefficient 1, selection, alignment by a mask) and
-// what makes a number of it (shifts, products, narrow permutations).
+// Arithmetic: what keeps a pointer (addition with coefficient 1, selection, alignment by a mask)
+// and what makes a number of it (shifts, products, narrow permutations).
 #include <algorithm>
 #include <array>
 
@@ -50,7 +50,26 @@ bool IsImmediate(const Operand& operand, uint32_t value) {
 
 }  // namespace
 
+// Whatever is computed from a difference of pointers, by shifts, by the division that makes an
+// index of it or by their conversions, may turn into it again.
 void Interpreter::Arithmetic(const Instruction& in, Operands operands) {
+  SetId marks = kNothing;
+  for (size_t i = 1; i < operands.size(); ++i) {
+    if (operands[i].kind != OperandKind::kRegister || operands[i].reg == kNoRegister) continue;
+    for (uint32_t w = 0; w < 2; ++w) {
+      SetId value = Get(static_cast<Register>(operands[i].reg + w));
+      if (pool_.HasMark(value)) marks = pool_.Join(marks, pool_.MarksOf(value));
+    }
+  }
+  Compute(in, operands);
+  if (marks == kNothing || operands[0].kind != OperandKind::kRegister) return;
+  bool wide = in.op == OpClass::kDouble || in.modifiers & (kMod64 | kModWide);
+  for (uint32_t w = 0; w < (wide ? 2u : 1u); ++w) {
+    PutWord(operands[0], w, pool_.Join(Value(operands[0], w), marks));
+  }
+}
+
+void Interpreter::Compute(const Instruction& in, Operands operands) {
   // The destination, then the sources: predicates among them say nothing about values.
   std::array<Operand, 8> words;
   size_t count = 0;
@@ -134,8 +153,8 @@ void Interpreter::AddInto(const Instruction& in, const Operand& destination, Ope
   for (uint32_t w = 0; w < words; ++w) PutWord(destination, w, results[w]);
 }
 
-// a - b with both possibly pointers: "a[b - a + i]" leads into b, which a set of tags cannot say. The
-// tag marks what was subtracted; whether that word is a pointer shows at the launch.
+// a - b with both possibly pointers: "a[b - a + i]" leads into b, which a set of tags cannot say.
+// The tag marks what was subtracted; whether that word is a pointer shows at the launch.
 SetId Interpreter::Difference(const Instruction& in, Operands sources, uint32_t word) {
   if (in.modifiers & kModX || word) return kNothing;
   std::vector<Tag> plus, minus, marks;
@@ -197,7 +216,8 @@ void Interpreter::Mad(const Instruction& in, const Operand& destination, Operand
 // LEA Rd, Ra, Rb, shift: (Ra << shift) + Rb. LEA.HI Rd, Ra, Rb, Rc, shift: its upper word.
 void Interpreter::Lea(const Instruction& in, const Operand& destination, Operands sources) {
   uint32_t shift = 1;
-  if (!sources.empty() && sources.back().kind == OperandKind::kImmediate) shift = sources.back().value;
+  if (!sources.empty() && sources.back().kind == OperandKind::kImmediate)
+    shift = sources.back().value;
   if (sources.size() < 2) return PutWord(destination, 0, kUnknown);
   const Operand& a = sources[0];
   const Operand& b = sources[1];

@@ -64,9 +64,9 @@ void Interpreter::Global(const Instruction& in, Operands operands) {
 void Interpreter::LoadResults(const Instruction& in, Operands operands, size_t memory, SetId roots,
                               uint32_t displacement) {
   uint32_t words = WordsOf(in.modifiers);
-  size_t destinations = std::count_if(operands.begin(), operands.begin() + memory, [](const auto& one) {
-    return one.kind == OperandKind::kRegister;
-  });
+  size_t destinations =
+      std::count_if(operands.begin(), operands.begin() + memory,
+                    [](const auto& one) { return one.kind == OperandKind::kRegister; });
   if (destinations == 2 && words == 8) words = 4;
   uint32_t word = 0;
   for (size_t i = 0; i < memory; ++i) {
@@ -79,7 +79,8 @@ void Interpreter::LoadResults(const Instruction& in, Operands operands, size_t m
   }
 }
 
-SetId Interpreter::Loaded(SetId roots, uint32_t displacement, uint32_t word, const Instruction& in) {
+SetId Interpreter::Loaded(SetId roots, uint32_t displacement, uint32_t word,
+                          const Instruction& in) {
   std::vector<Tag> tags(pool_.Tags(roots).begin(), pool_.Tags(roots).end());
   bool any_local = std::any_of(tags.begin(), tags.end(), IsLocal);
   bool shared = tags.empty();
@@ -107,6 +108,11 @@ SetId Interpreter::LoadedFrom(Tag root, uint32_t displacement, uint32_t word) {
       return pool_.Of(Tag(TagKind::kParamTable, half * 4, 1));
     case TagKind::kSharedWindow:
       return kUnknown;
+    case TagKind::kDriver:
+      if (root.value() == machine_.constant_window) {
+        return pool_.Of(Tag(TagKind::kConstantTable, half * 4));
+      }
+      break;
     default:
       break;
   }
@@ -125,11 +131,11 @@ SetId Interpreter::LoadLocal(SetId roots, uint32_t offset) {
       for (const auto& [where, one] : state_->locals()) {
         if (MayBeAt(tag, offset, where)) value = pool_.Join(value, one);
       }
-      value = Mixed(value);
     } else {
       continue;
     }
     value = pool_.Join(value, state_->anywhere());
+    if (tag.kind() != TagKind::kStack || state_->anywhere() != kNothing) value = Mixed(value);
   }
   return value == kNothing ? kUnknown : value;
 }
@@ -137,8 +143,11 @@ SetId Interpreter::LoadLocal(SetId roots, uint32_t offset) {
 // Marks what may be one pointer or another, so that an access through it is not taken for both.
 SetId Interpreter::Mixed(SetId value) {
   std::span<const Tag> tags = pool_.Tags(value);
-  auto pointers = std::count_if(tags.begin(), tags.end(), [](Tag tag) { return tag.IsPointerWord(); });
-  return pointers > 1 ? pool_.Join(value, pool_.Of(Tag(TagKind::kMixed, 0))) : value;
+  auto pointers =
+      std::count_if(tags.begin(), tags.end(), [](Tag tag) { return tag.IsPointerWord(); });
+  bool table = std::any_of(tags.begin(), tags.end(),
+                           [](Tag tag) { return tag.kind() == TagKind::kParamTable; });
+  return pointers > 1 || table ? pool_.Join(value, pool_.Of(Tag(TagKind::kMixed, 0))) : value;
 }
 
 void Interpreter::StoreLocal(SetId roots, uint32_t displacement, const std::vector<SetId>& values) {
@@ -152,7 +161,8 @@ void Interpreter::StoreLocal(SetId roots, uint32_t displacement, const std::vect
     } else if (tag.kind() == TagKind::kStack) {
       for (size_t w = 0; w < values.size(); ++w) {
         int32_t offset = static_cast<int32_t>(tag.value() + displacement + 4 * w);
-        state_->SetLocal(offset, certain ? values[w] : pool_.Join(state_->Local(offset), values[w]));
+        state_->SetLocal(offset,
+                         certain ? values[w] : pool_.Join(state_->Local(offset), values[w]));
       }
     }
   }
@@ -247,8 +257,10 @@ void Interpreter::Bulk(const Instruction& in, Operands operands) {
   if (second >= operands.size()) return;
   std::string spaces;
   for (size_t i = 0; i < in.mods.size(); ++i) {
-    bool single = (i == 0 || in.mods[i - 1] == '.') && (i + 1 == in.mods.size() || in.mods[i + 1] == '.');
-    if (single && std::string_view("GST").find(in.mods[i]) != std::string_view::npos) spaces += in.mods[i];
+    bool single =
+        (i == 0 || in.mods[i - 1] == '.') && (i + 1 == in.mods.size() || in.mods[i + 1] == '.');
+    if (single && std::string_view("GST").find(in.mods[i]) != std::string_view::npos)
+      spaces += in.mods[i];
   }
   if (spaces.starts_with('G')) {
     uint8_t mode = in.opcode == "UBLKRED" ? kUpdate : kWrite;

@@ -4,27 +4,36 @@
 #include <set>
 
 namespace ss::kernels {
-namespace {
 
-constexpr uint32_t kPredicateBase = 1024;  // registers and predicates share one set of names
-constexpr uint32_t kAtomicReach = 4;       // instructions from the ATOM to its QSPC
-
-std::vector<std::vector<uint32_t>> Successors(const Graph& graph) {
-  std::vector<std::vector<uint32_t>> next(graph.blocks.size());
+BlockEdges Successors(const Graph& graph) {
+  BlockEdges next(graph.blocks.size());
   for (size_t b = 0; b < graph.blocks.size(); ++b) {
     for (const Edge& edge : graph.blocks[b].edges) {
       bool flows = edge.kind == EdgeKind::kNext || edge.kind == EdgeKind::kExternal;
-      uint32_t to = flows ? edge.block : edge.kind == EdgeKind::kCall ? graph.blocks[b].after : kNoTarget;
+      uint32_t to = flows                          ? edge.block
+                    : edge.kind == EdgeKind::kCall ? graph.blocks[b].after
+                                                   : kNoTarget;
       if (to != kNoTarget) next[b].push_back(to);
     }
   }
   return next;
 }
 
+BlockEdges Reverse(const BlockEdges& next) {
+  BlockEdges previous(next.size());
+  for (uint32_t b = 0; b < next.size(); ++b) {
+    for (uint32_t to : next[b]) previous[to].push_back(b);
+  }
+  return previous;
+}
+
+namespace {
+
+constexpr uint32_t kPredicateBase = 1024;  // registers and predicates share one set of names
+
 // Blocks from which `from` can be reached and which it reaches: the loops around it.
-std::set<uint32_t> LoopAround(const std::vector<std::vector<uint32_t>>& next,
-                              const std::vector<std::vector<uint32_t>>& previous, uint32_t from) {
-  auto reach = [from](const std::vector<std::vector<uint32_t>>& edges) {
+std::set<uint32_t> LoopAround(const BlockEdges& next, const BlockEdges& previous, uint32_t from) {
+  auto reach = [from](const BlockEdges& edges) {
     std::set<uint32_t> seen;
     std::vector<uint32_t> work = edges[from];
     while (!work.empty()) {
@@ -65,7 +74,8 @@ class Slice {
       before = tainted_.size();
       for (uint32_t b : loop_) Spread(graph_.blocks[b]);
     } while (tainted_.size() != before);
-    return std::any_of(loop_.begin(), loop_.end(), [&](uint32_t b) { return Leaves(graph_.blocks[b]); });
+    return std::any_of(loop_.begin(), loop_.end(),
+                       [&](uint32_t b) { return Leaves(graph_.blocks[b]); });
   }
 
  private:
@@ -115,49 +125,11 @@ bool IsStrongLoad(const Instruction& in) {
   return in.op == OpClass::kLoad && in.modifiers & kModStrong && in.modifiers & (kModGpu | kModSys);
 }
 
-// The register that a memory operand starts with.
-Register AddressRegister(const Code& code, const Instruction& in) {
-  for (const Operand& one : code.Operands(in)) {
-    if (one.kind == OperandKind::kMemory && one.parts) return one.part[0].reg;
-  }
-  return kNoRegister;
-}
-
-bool AtomicFailedBefore(const Code& code, uint32_t space, Register address) {
-  uint32_t first = space > kAtomicReach ? space - kAtomicReach : 0;
-  for (uint32_t i = first; i < space; ++i) {
-    const Instruction& in = code.instructions[i];
-    if (in.opcode == "ATOM" && AddressRegister(code, in) == address) return true;
-  }
-  return false;
-}
-
-void LocalBranch(const Code& code, const Graph& graph, const std::vector<std::vector<uint32_t>>& previous,
-                 uint32_t target, Register address, std::vector<uint32_t>& out) {
-  if (previous[target].size() != 1) return;
-  for (uint32_t i = graph.blocks[target].first; i <= graph.blocks[target].last; ++i) {
-    const Instruction& in = code.instructions[i];
-    bool generic = in.opcode == "LD" || in.opcode == "ST";
-    if (generic && AddressRegister(code, in) == address) out.push_back(i);
-    bool writes = in.operand_count && code.Operands(in)[0].kind == OperandKind::kRegister &&
-                  code.Operands(in)[0].reg == address;
-    if (writes) return;
-  }
-}
-
-std::vector<std::vector<uint32_t>> Reverse(const std::vector<std::vector<uint32_t>>& next) {
-  std::vector<std::vector<uint32_t>> previous(next.size());
-  for (uint32_t b = 0; b < next.size(); ++b) {
-    for (uint32_t to : next[b]) previous[to].push_back(b);
-  }
-  return previous;
-}
-
 }  // namespace
 
 std::vector<uint32_t> PollingLoads(const Code& code, const Graph& graph) {
   std::vector<uint32_t> found;
-  std::vector<std::vector<uint32_t>> next, previous;
+  BlockEdges next, previous;
   for (uint32_t b = 0; b < graph.blocks.size(); ++b) {
     for (uint32_t i = graph.blocks[b].first; i <= graph.blocks[b].last; ++i) {
       if (!IsStrongLoad(code.instructions[i])) continue;
@@ -166,29 +138,6 @@ std::vector<uint32_t> PollingLoads(const Code& code, const Graph& graph) {
       if (!loop.empty() && Slice(code, graph, loop).DecidesExit(i)) found.push_back(i);
     }
   }
-  return found;
-}
-
-std::vector<uint32_t> LocalOnlyAccesses(const Code& code, const Graph& graph) {
-  std::vector<uint32_t> found;
-  std::vector<std::vector<uint32_t>> previous;
-  for (const Block& block : graph.blocks) {
-    const Instruction& last = code.instructions[block.last];
-    if (block.last == block.first || last.op != OpClass::kBranch || !last.guarded) continue;
-    uint32_t space = block.last - 1;
-    const Instruction& query = code.instructions[space];
-    if (query.op != OpClass::kSpace || !query.operand_count) continue;
-    const Operand& predicate = code.Operands(query)[0];
-    bool same = predicate.kind == OperandKind::kPredicate && predicate.value == last.guard;
-    Register address = AddressRegister(code, query);
-    if (!same || !last.guard_negated || !AtomicFailedBefore(code, space, address)) continue;
-    if (previous.empty()) previous = Reverse(Successors(graph));
-    for (const Edge& edge : block.edges) {
-      bool taken = edge.kind == EdgeKind::kNext && edge.block != block.after;
-      if (taken) LocalBranch(code, graph, previous, edge.block, address, found);
-    }
-  }
-  std::sort(found.begin(), found.end());
   return found;
 }
 

@@ -9,12 +9,17 @@
 
 namespace ss::kernels {
 
-// Strong or volatile loads (by instruction) whose value decides whether the loop around them goes on:
-// the kernel waits for someone else's write.
+// By block: the blocks that may run next, calls stepped over; and the same backwards.
+using BlockEdges = std::vector<std::vector<uint32_t>>;
+BlockEdges Successors(const Graph& graph);
+BlockEdges Reverse(const BlockEdges& next);
+
+// Strong or volatile loads (by instruction) whose value decides whether the loop around them goes
+// on: the kernel waits for someone else's write.
 std::vector<uint32_t> PollingLoads(const Code& code, const Graph& graph);
 
-// Generic loads and stores that only run when the address is in local memory: the last resort of an
-// atomic on a generic address (ATOM fails, then QSPC says it is not shared memory either). Sorted.
+// Generic accesses that only run when the address is not in global memory: what stands in for an
+// atomic whose ATOM failed. Sorted.
 std::vector<uint32_t> LocalOnlyAccesses(const Code& code, const Graph& graph);
 
 }  // namespace ss::kernels

@@ -18,7 +18,10 @@ class Summary {
  public:
   Summary(const Code& code, const Graph& graph, const KernelInfo& kernel, Interpreter& interpreter,
           const std::vector<uint32_t>& polling, KernelSummary& out)
-      : code_(code), kernel_(kernel), interpreter_(interpreter), out_(out),
+      : code_(code),
+        kernel_(kernel),
+        interpreter_(interpreter),
+        out_(out),
         polling_(polling.begin(), polling.end()) {
     for (const Block& block : graph.blocks) {
       if (!block.may_precede_wait) continue;
@@ -38,6 +41,7 @@ class Summary {
           fmt::format("{} of {} accesses have an address of unknown origin ({})", lost_,
                       interpreter_.accesses().size(), shown));
     }
+    for (const char* one : hidden_) out_.unresolved.push_back(one);
     if (behind_pointer_) out_.unresolved.push_back("a tensor map behind a pointer");
   }
 
@@ -49,8 +53,12 @@ class Summary {
     std::span<const Tag> roots = interpreter_.pool().Tags(site.roots);
     if (roots.empty()) return Lost(site);
     std::span<const Tag> low = interpreter_.pool().Tags(site.low);
-    bool mixed = roots.size() > 1 && std::find(low.begin(), low.end(), Tag(TagKind::kMixed, 0)) != low.end();
-    for (Tag tag : roots) Add(site, tag, mixed || Ambiguous(roots, tag));
+    bool mixed = std::find(low.begin(), low.end(), Tag(TagKind::kMixed, 0)) != low.end();
+    for (Tag tag : roots) {
+      // A table that went through local memory may have been indexed a second time there.
+      bool either = mixed && (roots.size() > 1 || tag.kind() == TagKind::kParamTable);
+      Add(site, tag, either || Ambiguous(roots, tag));
+    }
     for (Tag tag : low) {
       if (tag.kind() == TagKind::kDifference) Difference(tag.offset(), roots);
     }
@@ -59,9 +67,9 @@ class Summary {
   // With one root that was not subtracted, the difference is no more than an index.
   void Difference(int32_t subtracted, std::span<const Tag> roots) {
     bool cancels = roots.size() > 1 || std::any_of(roots.begin(), roots.end(), [&](Tag tag) {
-      if (subtracted < 0) return tag.kind() != TagKind::kParam;
-      return tag.kind() == TagKind::kParam && tag.offset() == subtracted;
-    });
+                     if (subtracted < 0) return tag.kind() != TagKind::kParam;
+                     return tag.kind() == TagKind::kParam && tag.offset() == subtracted;
+                   });
     if (cancels) differences_.insert(subtracted);
   }
 
@@ -129,8 +137,11 @@ class Summary {
     if (base.kind() == TagKind::kConstantWord || base.kind() == TagKind::kConstantTable) {
       symbol = fmt::format("c[3]+{}", base.offset());
     }
-    if (base.kind() == TagKind::kDriver || base.kind() == TagKind::kHeap) symbol = "driver";
-    if (symbol == "driver") return;
+    if (base.kind() == TagKind::kDriver || base.kind() == TagKind::kHeap) {
+      hidden_.insert(base.kind() == TagKind::kHeap ? "a pointer in memory from malloc"
+                                                   : "a pointer behind one of the driver's");
+      return;
+    }
     Put(site, Root::kIndirect, symbol.empty() ? tag.offset() : 0, 0, symbol, ambiguous);
   }
 
@@ -184,7 +195,8 @@ class Summary {
       if (access.root == Root::kParamTable) access.end = EndOfTable(access);
       if (access.root == Root::kGlobal) access.end = 0;
       if (access.root == Root::kTensorMap) {
-        access.end = access.stride ? EndOfParameter(access.offset) : access.offset + kTensorMapBytes;
+        access.end =
+            access.stride ? EndOfParameter(access.offset) : access.offset + kTensorMapBytes;
       }
       if (access.root == Root::kParamTable) access.stride = std::max(access.stride, kPointerBytes);
     }
@@ -198,6 +210,7 @@ class Summary {
   std::map<uint32_t, uint32_t> early_;  // last instruction of a block -> first
   std::map<Key, Access> accesses_;
   std::set<int32_t> differences_;
+  std::set<const char*> hidden_;
   std::vector<std::string> lost_lines_;
   int lost_ = 0;
   bool behind_pointer_ = false;

@@ -53,9 +53,7 @@ bool IsAddress(Tag tag) {
   return tag.kind() == TagKind::kParamAddress || tag.kind() == TagKind::kParamAddressAt;
 }
 
-bool IsStack(Tag tag) {
-  return tag.kind() == TagKind::kStack || tag.kind() == TagKind::kStackAt;
-}
+bool IsStack(Tag tag) { return tag.kind() == TagKind::kStack || tag.kind() == TagKind::kStackAt; }
 
 // `tag`, a place in the parameters or in local memory, moved by `by`.
 Tag Moved(Tag tag, Tag by) {
@@ -170,8 +168,10 @@ SetId TagPool::Intern(std::vector<Tag>& tags) {
     if (std::equal(found.begin(), found.end(), tags.begin(), tags.end())) return index_[i] - 1;
   }
   bool pointers = std::any_of(tags.begin(), tags.end(), [](Tag tag) { return !tag.IsNumber(); });
+  bool marks = std::any_of(tags.begin(), tags.end(),
+                           [](Tag tag) { return tag.kind() == TagKind::kDifference; });
   SetId id = static_cast<SetId>(sets_.size());
-  sets_.push_back({uint32_t(tags_.size()), uint16_t(tags.size()), pointers});
+  sets_.push_back({uint32_t(tags_.size()), uint16_t(tags.size()), pointers, marks});
   tags_.insert(tags_.end(), tags.begin(), tags.end());
   index_[i] = id + 1;
   if (sets_.size() * 2 > index_.size()) Rehash();
@@ -277,7 +277,8 @@ SetId TagPool::Multiple(SetId a, uint32_t factor) {
       uint32_t step = Step(magnitude * (number ? tag.multiple() : 1));
       out.push_back(Tag(TagKind::kNumber, number ? tag.value() * factor : 0, step));
       if (tag.kind() == TagKind::kWide) {
-        out.back() = AddNumbers(Tag(TagKind::kWide, 0, step), Tag(TagKind::kConst, out.back().value()));
+        out.back() =
+            AddNumbers(Tag(TagKind::kWide, 0, step), Tag(TagKind::kConst, out.back().value()));
       }
     }
   }
@@ -300,6 +301,15 @@ SetId TagPool::PointersOnly(SetId a) {
 SetId TagPool::NumberOf(SetId a) {
   if (!HasPointer(a)) return kUnknown;
   std::vector<Tag> out{Tag(TagKind::kNumber, 0, 1)};
+  for (Tag tag : Tags(a)) {
+    if (tag.kind() == TagKind::kDifference) out.push_back(tag);
+  }
+  return Intern(out);
+}
+
+SetId TagPool::MarksOf(SetId a) {
+  if (!HasMark(a)) return kNothing;
+  std::vector<Tag> out;
   for (Tag tag : Tags(a)) {
     if (tag.kind() == TagKind::kDifference) out.push_back(tag);
   }

@@ -1,5 +1,5 @@
-// Interned sets of tags and the operations on them, all memoised: in a fixpoint the same few pairs of
-// sets meet again and again. A pool serves one kernel; Clear() keeps its memory for the next.
+// Interned sets of tags and the operations on them, all memoised: in a fixpoint the same few pairs
+// of sets meet again and again. A pool serves one kernel; Clear() keeps its memory for the next.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 namespace ss::kernels {
 
 using SetId = uint32_t;
-constexpr SetId kNothing = 0;   // no value yet (unreached)
-constexpr SetId kUnknown = 1;   // some number
-constexpr SetId kZeroSet = 2;   // the number 0
+constexpr SetId kNothing = 0;  // no value yet (unreached)
+constexpr SetId kUnknown = 1;  // some number
+constexpr SetId kZeroSet = 2;  // the number 0
 
 // Open addressing from two 32-bit keys to a 32-bit value; 0xffffffff is "absent".
 class PairMap {
@@ -46,13 +46,15 @@ class TagPool {
   SetId Of(Tag tag);
   SetId Const(uint32_t value) { return Of(Tag(TagKind::kConst, value)); }
 
-  SetId Join(SetId a, SetId b);    // either
-  SetId Add(SetId a, SetId b);     // the sum, coefficient 1 each
-  SetId Negate(SetId a);           // pointers become numbers: a negated pointer is an offset
+  SetId Join(SetId a, SetId b);  // either
+  SetId Add(SetId a, SetId b);   // the sum, coefficient 1 each
+  SetId Negate(SetId a);         // pointers become numbers: a negated pointer is an offset
   SetId Multiple(SetId a, uint32_t factor);  // a * factor, numbers only
   SetId PointersOnly(SetId a);
   SetId NumberOf(SetId a);  // an unknown number made of `a`; marks of differences stay
   bool HasPointer(SetId set) const { return sets_[set].pointers; }
+  bool HasMark(SetId set) const { return sets_[set].marks; }
+  SetId MarksOf(SetId a);  // the marks of differences alone
   bool AsConst(SetId set, uint32_t* value) const;
 
   // Were the two ever added to each other (as opposed to: one or the other)?
@@ -63,6 +65,7 @@ class TagPool {
     uint32_t first;
     uint16_t count;
     bool pointers;
+    bool marks;
   };
 
   void Normalise(std::vector<Tag>& tags);

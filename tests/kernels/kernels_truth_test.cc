@@ -10,6 +10,7 @@ namespace {
 
 struct Set {
   const char* name;
+  const char* source;
   int arch;
   int kernels;
   double precision, precision_of_pointers, recall;  // at least
@@ -18,12 +19,17 @@ struct Set {
 // Of a Python prototype on the same kernels: 163 items right, 20 extra (4 of pointers), 1 missing.
 constexpr double kPrecision = 163.0 / 183, kOfPointers = 163.0 / 167, kRecall = 163.0 / 164;
 
+// The same kernels compiled with -G, where every value lives in local memory; the prototype: .82,
+// .89, .963.
+constexpr double kUnoptimised = .86, kUnoptimisedOfPointers = .95, kUnoptimisedRecall = .969;
+
 class Truths : public testing::TestWithParam<Set> {};
 
 TEST_P(Truths, NoWorseThanRequiredAndNothingWrongInSilence) {
   const Set& set = GetParam();
   auto fixture = LoadFixture(set.name, set.arch);
-  std::string source = ReadTestFile(fmt::format("{}/tests/kernels/{}.cu", SS_SOURCE_DIR, set.name));
+  std::string source =
+      ReadTestFile(fmt::format("{}/tests/kernels/{}.cu", SS_SOURCE_DIR, set.source));
   auto truths = ReadTruth(source);
   ASSERT_FALSE(truths.empty());
   Analyser analyser(fixture->cubin, fixture->code);
@@ -33,10 +39,11 @@ TEST_P(Truths, NoWorseThanRequiredAndNothingWrongInSilence) {
     if (truth == truths.end()) continue;
     Compare(summary, ParseTruth(truth->second, summary.params), score);
   }
-  fmt::print("{:<12} kernels {:3} right {:3} extra {:2} (of pointers {}) missing {}  precision {:.3f} "
-             "of pointers {:.3f} recall {:.3f}\n",
-             fixture->name, score.kernels, score.right, score.extra, score.extra_pointers,
-             score.missing, score.Precision(), score.PrecisionOfPointers(), score.Recall());
+  fmt::print(
+      "{:<12} kernels {:3} right {:3} extra {:2} (of pointers {}) missing {}  precision {:.3f} "
+      "of pointers {:.3f} recall {:.3f}\n",
+      fixture->name, score.kernels, score.right, score.extra, score.extra_pointers, score.missing,
+      score.Precision(), score.PrecisionOfPointers(), score.Recall());
   EXPECT_EQ(score.kernels, set.kernels);
   EXPECT_GE(score.Precision(), set.precision);
   EXPECT_GE(score.PrecisionOfPointers(), set.precision_of_pointers);
@@ -44,15 +51,19 @@ TEST_P(Truths, NoWorseThanRequiredAndNothingWrongInSilence) {
   for (const std::string& wrong : score.silent) ADD_FAILURE() << wrong;
 }
 
-INSTANTIATE_TEST_SUITE_P(Committed, Truths,
-                         testing::Values(Set{"basic", 80, 61, kPrecision, kOfPointers, kRecall},
-                                         Set{"basic", 90, 61, kPrecision, kOfPointers, kRecall},
-                                         Set{"basic", 100, 61, kPrecision, kOfPointers, kRecall},
-                                         Set{"more", 80, 36, .95, .99, 1}, Set{"more", 90, 40, .95, .99, 1},
-                                         Set{"more", 100, 40, .95, .99, 1}, Set{"tma", 90, 16, 1, 1, 1}, Set{"tma", 100, 16, 1, 1, 1}),
-                         [](const auto& info) {
-                           return fmt::format("{}_sm{}", info.param.name, info.param.arch);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Committed, Truths,
+    testing::Values(
+        Set{"basic", "basic", 80, 61, kPrecision, kOfPointers, kRecall},
+        Set{"basic", "basic", 90, 61, kPrecision, kOfPointers, kRecall},
+        Set{"basic", "basic", 100, 61, kPrecision, kOfPointers, kRecall},
+        Set{"more", "more", 80, 36, .95, .99, 1}, Set{"more", "more", 90, 40, .95, .99, 1},
+        Set{"more", "more", 100, 40, .95, .99, 1}, Set{"tma", "tma", 90, 16, 1, 1, 1},
+        Set{"tma", "tma", 100, 16, 1, 1, 1},
+        Set{"basicg", "basic", 80, 61, kUnoptimised, kUnoptimisedOfPointers, kUnoptimisedRecall},
+        Set{"basicg", "basic", 90, 61, kUnoptimised, kUnoptimisedOfPointers, kUnoptimisedRecall},
+        Set{"basicg", "basic", 100, 61, kUnoptimised, kUnoptimisedOfPointers, kUnoptimisedRecall}),
+    [](const auto& info) { return fmt::format("{}_sm{}", info.param.name, info.param.arch); });
 
 }  // namespace
 }  // namespace ss::kernels

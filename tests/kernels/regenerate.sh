@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the fixtures anew from the .cu files; needs nvcc, nvdisasm and zstd. The truth lines are checked
 # against what comes out by kernels_truth_test, so a new compiler version may ask for a look at them.
-# Usage: regenerate.sh [SET...]    default: basic tma more small
+# Usage: regenerate.sh [SET...]    default: basic basicg tma more small
 set -eu
 cd "$(dirname "$0")"
 nvcc=${NVCC:-nvcc}
@@ -9,14 +9,15 @@ nvdisasm=${STREAMSAN_NVDISASM:-nvdisasm}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# one SET ARCH: fixtures/SET_smARCH.{cubin,sass}.zst; from Hopper on the "a" variant
+# one SET ARCH [SOURCE [OPTION...]]: fixtures/SET_smARCH.{cubin,sass}.zst; from Hopper on the "a" variant
 one() {
-  suffix=
-  [ "$2" -lt 90 ] || suffix=a
-  "$nvcc" -std=c++17 -arch="sm_$2$suffix" -cubin -o "$work/$1.cubin" "$1.cu"
-  "$nvdisasm" -c "$work/$1.cubin" >"$work/$1.sass"
+  set=$1 arch=$2 source=${3:-$1} suffix=
+  [ $# -lt 3 ] && shift 2 || shift 3
+  [ "$arch" -lt 90 ] || suffix=a
+  "$nvcc" -std=c++17 "$@" -arch="sm_$arch$suffix" -cubin -o "$work/$set.cubin" "$source.cu"
+  "$nvdisasm" -c "$work/$set.cubin" >"$work/$set.sass"
   for kind in cubin sass; do
-    zstd -q -19 -f "$work/$1.$kind" -o "fixtures/$1_sm$2.$kind.zst"
+    zstd -q -19 -f "$work/$set.$kind" -o "fixtures/${set}_sm$arch.$kind.zst"
   done
 }
 
@@ -47,7 +48,7 @@ fat() {
     --compress-mode=size -o fixtures/small_zstd.fatbin small.cu
 }
 
-[ $# -gt 0 ] || set -- basic tma more small
+[ $# -gt 0 ] || set -- basic basicg tma more small
 for set in "$@"; do
   case $set in
     small) fat ;;
@@ -56,6 +57,7 @@ for set in "$@"; do
       for arch in 80 100 90; do one basic $arch; done
       raw basic 90
       ;;
+    basicg) for arch in 80 90 100; do one basicg $arch basic -G; done ;;
     *) for arch in 80 90 100; do one "$set" $arch; done ;;
   esac
 done
