@@ -247,6 +247,28 @@ TEST(TensorMaps, CoverTheirTensor) {
   EXPECT_EQ(images.Unmodelled()["tensor map of unknown extent"], 2u);
 }
 
+// Handles come back: each launch must lead to what was loaded when it was made.
+TEST(Images, ReloadedModulesAreWhatTheirLastLoadSays) {
+  Images images(ss::test::Run({Program("kernels_e2e"), "reload", "memory",
+                               Fixture("kernels_sm90.cubin"), Fixture("kernels_sm90.fatbin")}));
+  ASSERT_EQ(images.status, 0) << images.errors;
+  std::map<uint64_t, uint64_t> image_of;   // by module
+  std::map<uint64_t, uint64_t> module_of;  // by function
+  std::map<uint64_t, uint64_t> kind_of;    // by image
+  std::vector<uint64_t> kinds;
+  for (const Record& record : images.records) {
+    if (auto* image = std::get_if<Image>(&record.body)) kind_of[image->image] = image->kind;
+    if (auto* load = std::get_if<ImageLoad>(&record.body)) image_of[load->handle] = load->image;
+    if (auto* function = std::get_if<Function>(&record.body)) {
+      module_of[function->function] = function->module;
+    }
+    auto* launch = std::get_if<Launch>(&record.body);
+    if (launch) kinds.push_back(kind_of[image_of[module_of[launch->function]]]);
+  }
+  EXPECT_EQ(kinds, (std::vector<uint64_t>{kElf, kElf, kFatbin, kFatbin}));
+  EXPECT_EQ(images.All<Function>().size(), 4u);
+}
+
 // --- the whole way on the virtual GPU: real machine code, launched
 
 struct Way {
@@ -275,6 +297,10 @@ TEST_P(EndToEnd, EveryLaunchLeadsToItsImage) {
                             : ReadFile(image->path).substr(image->offset, image->bytes);
     EXPECT_EQ(bytes, ReadFile(Fixture(way.file)));
   }
+  ASSERT_EQ(images.All<Launch>().size(), 2u);
+  EXPECT_EQ(images.All<Launch>()[0].words, (std::vector<uint64_t>{0, images.printed.at("shared")}));
+  EXPECT_EQ(images.All<Launch>()[1].words,
+            (std::vector<uint64_t>{0, images.printed.at("shared"), 8, images.printed.at("first")}));
   EXPECT_EQ(images.All<Image>().size(), 1u);
   EXPECT_EQ(images.All<ContextCreate>()[0].arch, 90u);
 }

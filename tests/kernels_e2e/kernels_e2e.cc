@@ -1,9 +1,10 @@
 // Kernels that nobody annotated, loaded as real machine code, on two streams.
 //
-//   kernels_e2e CASE WAY [FILE]
+//   kernels_e2e CASE WAY [FILE [FILE2]]
 //   CASE  racy       one stream writes a buffer that the other reads, unordered
 //         fixed      the same with an event between them
 //         lookalike  both streams read the buffer, which was written before
+//         reload     fixed, the module unloaded, and fixed again with FILE2 (WAY memory or file)
 //   WAY   how the code is loaded: embedded | memory | file | library | kernel | library-module
 //         (all but `embedded` read FILE, a cubin or a fat binary for sm_90)
 #include <cuda.h>
@@ -34,10 +35,11 @@ void Must(CUresult result, const char* what) {
 struct Kernels {
   CUfunction fill;
   CUfunction twice;
+  CUmodule module;  // null: of a library
 };
 
 Kernels FromModule(CUmodule module) {
-  Kernels kernels{};
+  Kernels kernels{.module = module};
   OK(cuModuleGetFunction(&kernels.fill, module, "fill"));
   OK(cuModuleGetFunction(&kernels.twice, module, "twice"));
   printf("module %p\n", static_cast<void*>(module));
@@ -51,7 +53,7 @@ Kernels FromLibrary(CUlibrary library, bool as_function) {
   OK(cuLibraryGetKernel(&fill, library, "fill"));
   OK(cuLibraryGetKernel(&twice, library, "twice"));
   printf("library %p\n", static_cast<void*>(library));
-  Kernels kernels{reinterpret_cast<CUfunction>(fill), reinterpret_cast<CUfunction>(twice)};
+  Kernels kernels{reinterpret_cast<CUfunction>(fill), reinterpret_cast<CUfunction>(twice), nullptr};
   if (as_function) {
     OK(cuKernelGetFunction(&kernels.fill, fill));
     OK(cuKernelGetFunction(&kernels.twice, twice));
@@ -118,9 +120,17 @@ void Case(const Run& run, const std::string& name) {
   run.Twice(run.reader, run.shared, run.first);
   if (name == "lookalike") run.Twice(run.writer, run.shared, run.second);
   OK(cuCtxSynchronize());
+  OK(cuEventDestroy(written));
   float value = 0;
   OK(cuMemcpyDtoH(&value, run.first, sizeof value));
   printf("result %d\n", static_cast<int>(value));
+}
+
+void Reload(Run& run, const std::string& way, char** files) {
+  Case(run, "fixed");
+  OK(cuModuleUnload(run.kernels.module));
+  run.kernels = Load(way, files[1]);
+  Case(run, "fixed");
 }
 
 }  // namespace
@@ -139,6 +149,11 @@ int main(int argc, char** argv) {
   for (CUdeviceptr* block : {&run.shared, &run.first, &run.second}) {
     OK(cuMemAlloc(block, kCount * sizeof(float)));
   }
-  Case(run, argv[1]);
+  printf("shared 0x%llx\nfirst 0x%llx\n", run.shared, run.first);
+  if (std::string(argv[1]) != "reload") {
+    Case(run, argv[1]);
+  } else if (argc > 4) {
+    Reload(run, argv[2], argv + 3);
+  }
   return 0;
 }
