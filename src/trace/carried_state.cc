@@ -12,6 +12,7 @@ struct Rule {
   Role role = Role::kHistory;
   uint32_t group = 0;     // id of the creating record
   unsigned key_fields = 1;  // how many of the first fields make the key; 0 = the thread does
+  unsigned skipped = 0;     // fields in front of the key
 };
 
 Rule RuleOf(uint32_t id) {
@@ -23,9 +24,14 @@ Rule RuleOf(uint32_t id) {
     case NoteBuffer::kId:
     case NoteStreamName::kId:
     case NoteDeviceFlag::kId:
+    case Image::kId:
+    case TensorMap::kId:
       return {Role::kName, id, 1};
     case NoteKernelAccess::kId:
+    case ImageBytes::kId:
       return {Role::kName, id, 2};
+    case ImageLoad::kId:
+      return {Role::kName, id, 1, 1};
     case Process::kId:
     case Thread::kId:
     case ThreadEnd::kId:
@@ -102,6 +108,7 @@ void CarriedState::Apply(uint32_t thread, const RawRecord& raw) {
   Rule rule = RuleOf(raw.id);
   if (rule.role == Role::kHistory || Failed(thread, raw)) return;
   FieldReader reader(raw.fields);
+  for (unsigned i = 0; i < rule.skipped; ++i) reader.Varint();
   Key key{rule.group, rule.key_fields ? reader.Varint() : thread, 0};
   if (rule.key_fields == 2) std::get<2>(key) = reader.Varint();
   if (rule.role == Role::kDestroy) return Forget(key, raw.seq_before);

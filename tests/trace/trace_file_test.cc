@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "src/trace/reader.h"
 #include "src/trace/writer.h"
@@ -168,6 +169,43 @@ TEST(FlightRecorder, OnDiskTheSame) {
   CheckFlightRecorder(writer->get(), kBound);
   EXPECT_LE(std::filesystem::file_size(file.path), kBound);
   EXPECT_FALSE(std::filesystem::exists(file.path + ".compacting"));
+}
+
+// Machine code was loaded at the start; launches refer to it to the end.
+TEST(FlightRecorder, MachineCodeStays) {
+  auto writer = TraceWriter::InMemory({.max_bytes = 1 << 20});
+  uint64_t seq = 1;
+  auto add = [&](const Body& body) {
+    Record record;
+    record.seq_before = record.seq_after = seq++;
+    record.body = body;
+    (*writer)->Add(1, AsBytes(Wire(record)));
+  };
+  add(Image{.image = 7, .kind = 1, .bytes = 20});
+  add(ImageBytes{.image = 7, .offset = 0, .data = "0123456789"});
+  add(ImageBytes{.image = 7, .offset = 10, .data = "abcdefghij"});
+  add(ImageLoad{.image = 6, .handle = 0x1000});
+  add(ImageLoad{.image = 7, .handle = 0x1000});  // the handle came back
+  add(ImageLoad{.image = 7, .handle = 0x2000});
+  add(TensorMap{.first_word = 5, .address = 5, .bytes = 64});
+  Random random(9);
+  for (int i = 0; i < 60000; ++i) add(Launch{.words = {random(), random(), random()}});
+  ASSERT_TRUE((*writer)->Close());
+  ASSERT_GT((*writer)->stats().evicted, 0u);
+  auto reader = TraceReader::FromFile(std::move(*(*writer)->file().Share()));
+  std::string bytes;
+  std::map<uint64_t, uint64_t> loads;
+  size_t images = 0, maps = 0;
+  for (const Record& record : ReadAll(*reader)) {
+    images += std::holds_alternative<Image>(record.body);
+    maps += std::holds_alternative<TensorMap>(record.body);
+    if (const auto* piece = std::get_if<ImageBytes>(&record.body)) bytes += piece->data;
+    if (const auto* load = std::get_if<ImageLoad>(&record.body)) loads[load->handle] = load->image;
+  }
+  EXPECT_EQ(images, 1u);
+  EXPECT_EQ(maps, 1u);
+  EXPECT_EQ(bytes, "0123456789abcdefghij");
+  EXPECT_EQ(loads, (std::map<uint64_t, uint64_t>{{0x1000, 7}, {0x2000, 7}}));
 }
 
 TEST(FlightRecorder, CountsOfEvictedRecordsAddUp) {
