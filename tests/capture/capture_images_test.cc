@@ -248,8 +248,10 @@ TEST(TensorMaps, CoverTheirTensor) {
 }
 
 // Handles come back: each launch must lead to what was loaded when it was made.
-TEST(Images, ReloadedModulesAreWhatTheirLastLoadSays) {
-  Images images(ss::test::Run({Program("kernels_e2e"), "reload", "memory",
+class Reload : public testing::TestWithParam<const char*> {};
+
+TEST_P(Reload, LaunchesLeadToWhatWasLoadedLast) {
+  Images images(ss::test::Run({Program("kernels_e2e"), "reload", GetParam(),
                                Fixture("kernels_sm90.cubin"), Fixture("kernels_sm90.fatbin")}));
   ASSERT_EQ(images.status, 0) << images.errors;
   std::map<uint64_t, uint64_t> image_of;   // by module
@@ -268,6 +270,10 @@ TEST(Images, ReloadedModulesAreWhatTheirLastLoadSays) {
   EXPECT_EQ(kinds, (std::vector<uint64_t>{kElf, kElf, kFatbin, kFatbin}));
   EXPECT_EQ(images.All<Function>().size(), 4u);
 }
+
+INSTANTIATE_TEST_SUITE_P(All, Reload,
+                         testing::Values("memory", "file", "library", "kernel", "library-module"),
+                         [](const auto& info) { return "way" + std::to_string(info.index); });
 
 // --- the whole way on the virtual GPU: real machine code, launched
 

@@ -4,7 +4,7 @@
 //   CASE  racy       one stream writes a buffer that the other reads, unordered
 //         fixed      the same with an event between them
 //         lookalike  both streams read the buffer, which was written before
-//         reload     fixed, the module unloaded, and fixed again with FILE2 (WAY memory or file)
+//         reload     fixed, the module unloaded, and fixed again with FILE2 (WAY not embedded)
 //   WAY   how the code is loaded: embedded | memory | file | library | kernel | library-module
 //         (all but `embedded` read FILE, a cubin or a fat binary for sm_90)
 #include <cuda.h>
@@ -35,7 +35,8 @@ void Must(CUresult result, const char* what) {
 struct Kernels {
   CUfunction fill;
   CUfunction twice;
-  CUmodule module;  // null: of a library
+  CUmodule module;    // null: asked of a library
+  CUlibrary library;  // null: of a module
 };
 
 Kernels FromModule(CUmodule module) {
@@ -53,7 +54,8 @@ Kernels FromLibrary(CUlibrary library, bool as_function) {
   OK(cuLibraryGetKernel(&fill, library, "fill"));
   OK(cuLibraryGetKernel(&twice, library, "twice"));
   printf("library %p\n", static_cast<void*>(library));
-  Kernels kernels{reinterpret_cast<CUfunction>(fill), reinterpret_cast<CUfunction>(twice), nullptr};
+  Kernels kernels{reinterpret_cast<CUfunction>(fill), reinterpret_cast<CUfunction>(twice), nullptr,
+                  library};
   if (as_function) {
     OK(cuKernelGetFunction(&kernels.fill, fill));
     OK(cuKernelGetFunction(&kernels.twice, twice));
@@ -85,7 +87,9 @@ Kernels Load(const std::string& way, const char* path) {
   OK(cuLibraryLoadData(&library, bytes.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
   if (way != "library-module") return FromLibrary(library, way == "kernel");
   OK(cuLibraryGetModule(&module, library));
-  return FromModule(module);
+  Kernels kernels = FromModule(module);
+  kernels.library = library;
+  return kernels;
 }
 
 struct Run {
@@ -128,7 +132,11 @@ void Case(const Run& run, const std::string& name) {
 
 void Reload(Run& run, const std::string& way, char** files) {
   Case(run, "fixed");
-  OK(cuModuleUnload(run.kernels.module));
+  if (run.kernels.library) {
+    OK(cuLibraryUnload(run.kernels.library));
+  } else {
+    OK(cuModuleUnload(run.kernels.module));
+  }
   run.kernels = Load(way, files[1]);
   Case(run, "fixed");
 }
