@@ -6,6 +6,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <set>
+#include <string>
 
 #include "src/model/rules.h"
 #include "tests/random/litmus_cases.h"
@@ -15,8 +17,11 @@ namespace {
 
 [[maybe_unused]] constexpr int kSkipped = 77;
 
+// Random programs hold no flags and no collectives.
+[[maybe_unused]] const std::set<std::string> kLitmusAlone = {"11", "23"};
+
 [[maybe_unused]] int InChild(const char* rule, const Options& options,
-            const std::function<int(const Options&)>& check) {
+                             const std::function<int(const Options&)>& check) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
@@ -35,20 +40,29 @@ namespace {
 #ifdef STREAMSAN_BREAK_RULES
 int CheckEveryRule(Options options, const std::function<int(const Options&)>& check) {
   unsetenv("STREAMSAN_BREAK_RULE");
-  int unseen = InChild(nullptr, options, check);
-  if (unseen != 0) fmt::print("with all rules on, engine and reference disagree\n");
   const auto litmus = [](const Options& o) { return LitmusFails(o.litmus) ? 1 : 0; };
+  int unseen = 0;
+  if (InChild(nullptr, options, check) != 0) {
+    ++unseen;
+    fmt::print("with all rules on, engine and reference disagree\n");
+  }
   if (InChild(nullptr, options, litmus) != 0) {
     ++unseen;
     fmt::print("with all rules on, a litmus file fails\n");
   }
   options.expect_flip = true;
-  const auto seen = [&](const Options& o) { return check(o) == 0 || litmus(o) != 0 ? 0 : 1; };
   for (int i = 0; i < static_cast<int>(Rule::kCount); ++i) {
     const RuleInfo& rule = Info(static_cast<Rule>(i));
     fmt::print("without {:4} {:20} ", rule.number, rule.name);
-    unseen += InChild(rule.name, options, seen) != 0;
+    if (InChild(rule.name, options, litmus) == 0) {
+      ++unseen;
+      fmt::print("NO litmus file fails\n");
+    }
+    if (kLitmusAlone.contains(rule.number)) continue;
+    fmt::print("{:34}", "");
+    if (InChild(rule.name, options, check) != 0) ++unseen;
   }
+  fmt::print("{} unseen\n", unseen);
   return unseen == 0 ? 0 : 1;
 }
 #else

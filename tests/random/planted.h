@@ -7,9 +7,10 @@
 
 namespace ss::random {
 
-// Runs `check` once with all rules on (it must agree with the reference) and once for each rule without
-// it (a program must differ, or else a file of `options.litmus` fail), each in a process of its own: the
-// engine reads the switch once. 0 = every bug was seen, 1 = not, 77 = this build cannot plant bugs.
+// Runs `check` and the files of `options.litmus` once with all rules on (engine and reference must
+// agree, no file fail) and once for each rule without it (a file must fail, and a program differ
+// where random programs have what the rule is about), each in a process of its own: the engine
+// reads the switch once. 0 = every bug was seen, 1 = not, 77 = this build cannot plant bugs.
 int CheckEveryRule(Options options, const std::function<int(const Options&)>& check);
 
 }  // namespace ss::random
