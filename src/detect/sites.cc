@@ -41,13 +41,15 @@ std::string Checker::BufferName(const Tenant& tenant) const {
 }
 
 std::string Checker::BufferName(StringId id, BufferId buffer) const {
-  const std::string& name = program_.strings.Get(id);
-  return name.empty() ? fmt::format("alloc#{}", buffer) : name;
+  return BufferLabel(program_.strings, id, buffer);
 }
 
+// What a host function touches is in its stream's order, whatever thread queued the function.
 std::string Checker::LaneName(const Op& op) const {
+  bool in_host_function = op.kind == OpKind::kHostAccess && op.aux == 1;
   bool on_stream = op.stream != 0 && op.kind != OpKind::kAlloc && op.kind != OpKind::kFree &&
-                   op.kind != OpKind::kRecordStream && op.kind != OpKind::kHostAccess;
+                   op.kind != OpKind::kRecordStream &&
+                   (op.kind != OpKind::kHostAccess || in_host_function);
   return on_stream ? StreamName(op.stream, op.host)
                    : program_.strings.Get(order_.HostName(op.host));
 }

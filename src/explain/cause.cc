@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "src/program/op_names.h"
@@ -87,8 +88,10 @@ class Explainer {
       return;
     }
     bool allocated_between = false;
+    std::set<StreamId> told;  // streams waited for in vain; 0 = an event never recorded
     for (const Covered& wait : WaitsBefore(consumer.stream, second)) {
       if (wait.record == SIZE_MAX) {
+        if (!told.insert(0).second) continue;
         Say(fmt::format("{} waits at op {} for an event that was never recorded", consumer.name,
                         At(wait.wait).id));
       } else if (At(wait.record).stream == producer.stream && wait.record < first) {
@@ -98,6 +101,7 @@ class Explainer {
             consumer.name, producer.name, At(wait.wait).id, At(wait.record).id, At(first).id));
         break;
       } else if (At(wait.record).stream != producer.stream && wait.wait > first) {
+        if (!told.insert(At(wait.record).stream).second) continue;
         Say(fmt::format("{} waits at op {} for {}, but op {} ran on {}", consumer.name,
                         At(wait.wait).id, StreamName(At(wait.record).stream), At(first).id,
                         producer.name));

@@ -597,8 +597,9 @@ Step Order::InsideHostFunction(const Op& op) {
 void Order::SyncDevice(const Op& op, Host& host) {
   if (!RuleOn(Rule::kSyncAcquires)) return;
   for (auto& [key, stream] : streams_) {
-    bool covered = stream->device == op.aux || !RuleOn(Rule::kDeviceSyncOneDevice);
-    if (covered && stream->rank == op.value) LearnOrDefer(op, host, Take(*stream));
+    bool device = stream->device == op.aux || !RuleOn(Rule::kDeviceSyncOneDevice);
+    bool context = op.object == 0 || (stream->context & 0xffff) == op.object - 1;
+    if (device && context && stream->rank == op.value) LearnOrDefer(op, host, Take(*stream));
   }
 }
 

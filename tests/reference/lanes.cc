@@ -8,6 +8,7 @@ bool Blocking(StreamType type) {
 }
 
 uint64_t DeviceOf(uint64_t context) { return context & 0xffff; }
+uint64_t NumberOf(uint64_t context) { return context >> 16 & 0xffff; }
 uint64_t RankOf(uint64_t context) { return context >> 32; }
 
 // Rule 4: the legacy default stream and the blocking streams of one context order each other.
@@ -94,12 +95,13 @@ Nodes LaneTable::Frontier(LaneId lane, size_t at) const {
   return nodes;
 }
 
-Nodes LaneTable::DeviceTails(uint64_t device, uint64_t rank, size_t at) const {
+Nodes LaneTable::DeviceTails(uint64_t device, uint64_t rank, uint64_t context, size_t at) const {
   Nodes nodes;
   for (LaneId lane = 0; lane < lanes_.size(); ++lane) {
     const Lane& stream = lanes_[lane];
     if (stream.host_thread || DeviceOf(stream.context) != device || RankOf(stream.context) != rank)
       continue;
+    if (context != 0 && NumberOf(stream.context) + 1 != context) continue;
     for (Node node : Tail(lane, at)) nodes.push_back(node);
   }
   return nodes;

@@ -47,8 +47,9 @@ class LaneTable {
   // What the next operation on the lane would start after: the tail and rule 4's implicit order.
   Nodes Frontier(LaneId lane, size_t at) const;
   Nodes Implicit(LaneId lane, size_t at) const;  // rule 4's part of it
-  // Tails of every stream of the device, destroyed ones included (rules 6 and 16).
-  Nodes DeviceTails(uint64_t device, uint64_t rank, size_t at) const;
+  // Tails of every stream of the device, destroyed ones included (rules 6 and 16); `context`: number
+  // of one context + 1, 0 = all.
+  Nodes DeviceTails(uint64_t device, uint64_t rank, uint64_t context, size_t at) const;
 
   const std::vector<Lane>& all() const { return lanes_; }
   const Lane& operator[](LaneId lane) const { return lanes_[lane]; }

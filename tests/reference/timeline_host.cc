@@ -98,7 +98,7 @@ void Timeline::HostSync(size_t i) {
   if ((op.flags & (kNotReady | kAllocatorInternal)) != 0) return Note("6 not ready");
   Nodes over;
   if (op.kind == OpKind::kDeviceSync) {
-    over = lanes_.DeviceTails(op.aux, op.value, i);
+    over = lanes_.DeviceTails(op.aux, op.value, op.object, i);
     Note("6 device sync");
   } else if (op.kind == OpKind::kStreamSync || op.kind == OpKind::kStreamQuery) {
     // A synchronisation of the legacy stream waits for all blocking streams; one of a blocking

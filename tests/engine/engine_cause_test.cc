@@ -1,0 +1,31 @@
+// The sentences that say why.
+#include <algorithm>
+#include <set>
+
+#include "tests/engine/from_litmus.h"
+
+namespace ss {
+namespace {
+
+// Many waits for one wrong stream are one reason.
+TEST(Cause, SaysNothingTwice) {
+  std::string text =
+      "stream a\nstream b\nstream c\nalloc X 4K device\nalloc Y 4K device\n"
+      "a: kernel k write X\n";
+  for (int i = 0; i < 5; ++i) {
+    std::string event = "E" + std::to_string(i);
+    text += "c: kernel other write Y\nc: record " + event + "\nb: wait " + event + "\n";
+  }
+  text += "b: kernel l read X\n";
+  std::vector<Finding> findings = FindingsOf(FromLitmus(text));
+  ASSERT_EQ(findings.size(), 1u);
+  std::set<std::string> reasons;
+  for (std::string line : findings[0].evidence) {
+    for (char& c : line) c = std::isdigit(static_cast<unsigned char>(c)) ? '#' : c;
+    EXPECT_TRUE(reasons.insert(line).second) << line;
+  }
+  EXPECT_FALSE(reasons.empty());
+}
+
+}  // namespace
+}  // namespace ss
