@@ -5,8 +5,13 @@
 namespace ss::capture {
 namespace {
 
+struct Extent {
+  uint64_t bytes;
+  bool bounding = false;  // bytes between the rows are not written
+};
+
 template <class... A>
-CUresult Set(Call& call, uint64_t bytes, CUstream stream, bool blocking, CUdeviceptr to,
+CUresult Set(Call& call, Extent extent, CUstream stream, bool blocking, CUdeviceptr to,
              A... arguments) {
   uint64_t handle = call.Stream(stream);
   uint64_t context = ContextOf(*call.thread, handle);
@@ -14,42 +19,45 @@ CUresult Set(Call& call, uint64_t bytes, CUstream stream, bool blocking, CUdevic
   CUresult result = call.Forward(to, arguments...);
   if (WentIntoGraph(handle)) return result;
   call.Emit(trace::view::Memset{.destination = to,
-                                .bytes = bytes,
+                                .bytes = extent.bytes,
                                 .stream = handle,
                                 .context = context,
                                 .blocking = blocking,
                                 .result = result,
-                                .stack = stack});
+                                .stack = stack,
+                                .bounding = extent.bounding});
   return result;
 }
 
 // The bounding range of `height` rows of `width` elements.
 template <class Element>
-uint64_t Rows(size_t pitch, size_t width, size_t height) {
-  return height ? pitch * (height - 1) + width * sizeof(Element) : 0;
+Extent Rows(size_t pitch, size_t width, size_t height) {
+  if (height == 0) return {0};
+  size_t row = width * sizeof(Element);
+  return {pitch * (height - 1) + row, height > 1 && pitch > row};
 }
 
 }  // namespace
 
 CUresult MemsetD8(Call& call, CUdeviceptr to, unsigned char value, size_t count) {
-  return Set(call, count, nullptr, true, to, value, count);
+  return Set(call, {count}, nullptr, true, to, value, count);
 }
 CUresult MemsetD8Async(Call& call, CUdeviceptr to, unsigned char value, size_t count,
                        CUstream stream) {
-  return Set(call, count, stream, false, to, value, count, stream);
+  return Set(call, {count}, stream, false, to, value, count, stream);
 }
 CUresult MemsetD16(Call& call, CUdeviceptr to, unsigned short value, size_t count) {
-  return Set(call, count * sizeof value, nullptr, true, to, value, count);
+  return Set(call, {count * sizeof value}, nullptr, true, to, value, count);
 }
 CUresult MemsetD16Async(Call& call, CUdeviceptr to, unsigned short value, size_t count,
                         CUstream stream) {
-  return Set(call, count * sizeof value, stream, false, to, value, count, stream);
+  return Set(call, {count * sizeof value}, stream, false, to, value, count, stream);
 }
 CUresult MemsetD32(Call& call, CUdeviceptr to, unsigned value, size_t count) {
-  return Set(call, count * sizeof value, nullptr, true, to, value, count);
+  return Set(call, {count * sizeof value}, nullptr, true, to, value, count);
 }
 CUresult MemsetD32Async(Call& call, CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
-  return Set(call, count * sizeof value, stream, false, to, value, count, stream);
+  return Set(call, {count * sizeof value}, stream, false, to, value, count, stream);
 }
 CUresult MemsetD2D8(Call& call, CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
                     size_t height) {

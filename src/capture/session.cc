@@ -197,7 +197,12 @@ Thread* OpenLocked(bool late) {
   g_client = Prepare() ? trace::RingClient::Connect(getenv(trace::kSocketVariable), ring) : nullptr;
   Thread* thread = g_client ? NewThread() : nullptr;
   if (!thread) {
-    Say("the collector cannot be reached: this process runs unwatched");
+    Say(errno == EFBIG
+            ? "the limit on file sizes (ulimit -f) leaves no room for records: this process "
+              "runs unwatched"
+            : "the collector cannot be reached: this process runs unwatched");
+    if (g_client)
+      g_client->CountLost(1);  // the collector knows of us: it must not say "nothing to report"
     g_state.store(kPassive, std::memory_order_release);
     return nullptr;
   }
@@ -277,6 +282,11 @@ Thread* CurrentThread(bool driver_is_up) {
   thread = FindThread(driver_is_up);
   t_busy = false;
   return thread;
+}
+
+Thread* OpenedThread() {
+  Thread* thread = t_thread;
+  return thread && thread->ring->alive() ? thread : nullptr;
 }
 
 bool DriverWasUp() {

@@ -42,6 +42,9 @@ constexpr uint32_t kMaxWords = 3200;  // of a launch, as many as a record holds 
 // session now.
 Thread* CurrentThread(bool driver_is_up = false);
 
+// The same, but null too where the thread has no record yet: opens nothing.
+Thread* OpenedThread();
+
 // Called around the program's cuInit.
 bool DriverWasUp();
 void OnInit(bool was_up);

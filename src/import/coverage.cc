@@ -32,9 +32,10 @@ Coverage Importer::State::MakeCoverage() const {
                     "event overlapped: {}",
                     held_.ambiguous()));
   }
-  for (uint64_t child : process_.forked) {
-    coverage.notes.push_back(
-        fmt::format("the program forked: process {} is not part of this trace", child));
+  if (!process_.forked.empty()) {
+    coverage.notes.push_back(fmt::format(
+        "children of this process, which have traces of their own if they used the driver: {}",
+        process_.forked.size()));
   }
   return coverage;
 }

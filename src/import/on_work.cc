@@ -187,7 +187,7 @@ void Importer::State::On(const trace::Memset& record) {
   const StreamLife& stream = StreamOf(record.stream, record.context);
   Op& op = EmitOn(OpKind::kMemset, stream, record.stack);
   if (record.blocking != 0) op.flags |= kBlocking;
-  AddCopySide(range, kWrite, Evidence::kExact);
+  AddCopySide(range, kWrite, record.bounding != 0 ? Evidence::kAssumed : Evidence::kExact);
   if (!now_.life->notes.empty()) TakeNotes(op, record.stream);
   CheckOverlap(op, Queues(stream));
   if (record.blocking != 0) BeginSync(op);

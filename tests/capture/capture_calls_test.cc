@@ -141,6 +141,7 @@ TEST_P(Calls, MemsetsShowTheirRanges) {
   ASSERT_EQ(sets.size(), bytes.size());
   for (size_t i = 0; i < sets.size(); ++i) {
     EXPECT_EQ(sets[i].bytes, bytes[i]) << i;
+    EXPECT_EQ(sets[i].bounding, i < 6 ? 0u : 1u) << i;  // two rows with a gap
     EXPECT_EQ(sets[i].destination, Printed("block"));
     EXPECT_EQ(sets[i].blocking, i % 2 == 0);
     EXPECT_EQ(sets[i].stream, i % 2 == 0 ? GetParam().default_stream : Printed("stream"));

@@ -56,6 +56,8 @@ TEST(Life, ForkedChildThatOnlyExitsSaysNothing) {
   EXPECT_EQ(watched.All<Process>().size(), 1u);
   EXPECT_EQ(watched.All<ProcessEnd>().size(), 1u);
   EXPECT_EQ(watched.All<Memset>().size(), 5u);
+  ASSERT_EQ(watched.All<Fork>().size(), 1u);
+  EXPECT_NE(watched.All<Fork>()[0].child, 0u);
 }
 
 TEST(Life, CudaInAForkedChildAlone) {

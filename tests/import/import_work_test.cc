@@ -244,6 +244,21 @@ TEST_F(Work, EmptyAndImpossibleRangesAreNoOperation) {
   EXPECT_TRUE(feed.HasNote(3, "address ranges beyond 48 bits"));
 }
 
+TEST_F(Work, RowsWithGapsAreAnAssumedExtent) {
+  for (uint64_t bounding : {0, 1}) {
+    feed.Call(0, trace::Memset{.destination = kX,
+                               .bytes = 72,
+                               .stream = kStreamA,
+                               .context = kContext,
+                               .bounding = bounding});
+  }
+  feed.End();
+  const auto sets = feed.Of(OpKind::kMemset);
+  ASSERT_EQ(sets.size(), 2u);
+  EXPECT_EQ(sets[0].accesses[0].extent, Evidence::kExact);
+  EXPECT_EQ(sets[1].accesses[0].extent, Evidence::kAssumed);
+}
+
 TEST_F(Work, HostFunctionGetsItsAccessesWhenItRuns) {
   feed.Call(0,
             trace::HostFunction{.stream = kStreamB, .context = kContext, .token = 31, .stack = 4});
