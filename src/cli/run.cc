@@ -75,7 +75,7 @@ int Finish(const RunCommandOptions& options, Watch& watch, Output& output, int c
   if (!options.analyse) {
     if (!watch.processes())
       fmt::print(stderr, "streamsan: no process used the CUDA driver; no trace\n");
-    return code;
+    return code == 0 && !watch.kept_all() ? kExitUsage : code;
   }
   Symboliser symbols;
   Report report = watch.Finish(options.command, symbols);

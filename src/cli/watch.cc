@@ -112,6 +112,14 @@ Report Watch::Finish(const std::vector<std::string>& command, Symboliser& symbol
   return report;
 }
 
+bool Watch::kept_all() const {
+  for (const auto& watched : watched_) {
+    if (!watched->trouble.empty()) return false;
+    if (watched->writer && watched->writer->error()) return false;
+  }
+  return true;
+}
+
 std::vector<std::string> Watch::TraceLines() const {
   std::vector<std::string> lines;
   for (const auto& watched : watched_) {

@@ -37,6 +37,8 @@ class Watch {
   // One line a kept trace: how much is in it, where.
   std::vector<std::string> TraceLines() const;
   size_t processes() const { return watched_.size(); }
+  // False where a trace was asked for and lacks records, or is not there at all.
+  bool kept_all() const;
 
  private:
   struct Watched {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/trace/encode.h"
+#include "src/trace/size_signal.h"
 
 namespace ss::trace {
 namespace {
@@ -35,6 +36,7 @@ size_t RoundRingSize(size_t bytes) {
 int CreateSharedMemory(const char* name, size_t bytes) {
   int fd = static_cast<int>(syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (fd < 0) return -1;
+  NoSizeSignal no_signal;
   if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
     int error = errno;
     close(fd);

@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,30 +12,10 @@
 #include <cstring>
 #include <utility>
 
+#include "src/trace/size_signal.h"
+
 namespace ss::trace {
 namespace {
-
-// A write beyond RLIMIT_FSIZE raises SIGXFSZ in this thread, which would end the process. Ignoring the
-// signal was rejected: the disposition would be inherited by the program that is started.
-class NoSizeSignal {
- public:
-  NoSizeSignal() {
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  ~NoSizeSignal() {
-    if (sigismember(&before_, SIGXFSZ)) return;
-    int error = errno;
-    timespec no_wait{};
-    sigtimedwait(&signal_, nullptr, &no_wait);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    errno = error;
-  }
-
- private:
-  sigset_t signal_, before_;
-};
 
 const char* Remedy(int error) {
   switch (error) {
