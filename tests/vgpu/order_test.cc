@@ -258,6 +258,18 @@ TEST(Order, AQueryThatSucceedsHasSeenTheWorkDone) {
   EXPECT_ORDERED(logs, 3, 4);
 }
 
+TEST(Order, AQueryOfTheLegacyStreamSpeaksForTheBlockingStreams) {
+  const auto logs = Schedules([](Device& device) {
+    device.Mark(device.Stream(CU_STREAM_DEFAULT), 1);
+    device.Mark(device.Stream(CU_STREAM_NON_BLOCKING), 2);
+    int tries = 0;
+    while (cuStreamQuery(nullptr) == CUDA_ERROR_NOT_READY) ASSERT_LT(++tries, 1000);
+    device.HostMark(3);
+  });
+  EXPECT_ORDERED(logs, 1, 3);
+  EXPECT_UNORDERED(logs, 2, 3);
+}
+
 TEST(Order, AQueryThatDoesNotSucceedOrdersNothing) {
   const auto logs = Schedules([](Device& device) {
     CUstream stream = device.Stream();

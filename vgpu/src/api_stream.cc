@@ -42,10 +42,26 @@ static CUresult SyncStream(CUstream handle, DefaultStream which) {
 }
 VGPU_STREAM_EXPORT(cuStreamSynchronize, _ptsz, (CUstream stream), SyncStream(stream, kDefault))
 
+// The legacy stream is ready when the blocking streams are too (seen on an H200); asking is no
+// operation of it, so nothing that comes later waits for them.
+static OpPtr FirstBusy(const Stream& legacy) {
+  for (const auto& [key, stream] : legacy.context->streams) {
+    const bool covered =
+        stream->kind == StreamKind::kBlocking || stream->kind == StreamKind::kPerThread;
+    if (covered && stream->tail && !stream->tail->done) return stream->tail;
+  }
+  return nullptr;
+}
+
 static CUresult QueryStream(CUstream handle, DefaultStream which) {
   VGPU_ENTER(call);
   Stream* stream = nullptr;
   if (const CUresult error = call.Find(handle, which, &stream)) return error;
+  if (stream->kind == StreamKind::kLegacy) {
+    const OpPtr busy = FirstBusy(*stream);
+    if (busy && !call.machine.Poll(call.lock, busy)) return CUDA_ERROR_NOT_READY;
+    if (FirstBusy(*stream)) return CUDA_ERROR_NOT_READY;
+  }
   return call.machine.Poll(call.lock, stream->tail) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 VGPU_STREAM_EXPORT(cuStreamQuery, _ptsz, (CUstream stream), QueryStream(stream, kDefault))
