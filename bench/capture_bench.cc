@@ -2,13 +2,14 @@
 // launching thread, hooks off/on/off/on inside one process (whole processes differ by more than
 // what is measured).
 //
-//   capture_bench [LAUNCHES]     default 200,000
+//   capture_bench [LAUNCHES]            default 200,000
+//   capture_bench --gpu [LAUNCHES]      on the driver of this machine, which has an NVIDIA GPU
 //
-// On two drivers of this build: one that does nothing, which shows the library's own time with
-// everything in the cache, and the virtual GPU, whose own work between two launches pushes us out
-// of it. Off is the driver's own function, on is what the program would find by dlsym. Depth: 24
-// frames of the program between main and the launch. A collector in the parent process drains and
-// discards.
+// Without a GPU on two drivers of this build: one that does nothing, which shows the library's own
+// time with everything in the cache, and the virtual GPU, whose own work between two launches
+// pushes us out of it. Off is the driver's own function, on is what the program would find by
+// dlsym. Depth: 24 frames of the program between main and the launch. A collector in the parent
+// process drains and discards.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -32,6 +33,23 @@ VGPU_KERNEL(ten, (float* a, float* b, float* c, float* d, float* e, float* f, fl
 
 namespace ss::bench {
 namespace {
+
+// The same kernel for a GPU: one thread stores through the first pointer.
+constexpr char kPtx[] = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry ten(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, .param .u64 e,
+                    .param .u64 f, .param .u64 g, .param .u64 h, .param .u64 i, .param .u64 j)
+{
+  .reg .b64 %p, %q;
+  .reg .b32 %r;
+  ld.param.u64 %p, [a];
+  cvta.to.global.u64 %q, %p;
+  mov.u32 %r, 1;
+  st.global.u32 [%q], %r;
+  ret;
+}
+)";
 
 constexpr int kRounds = 9;
 constexpr unsigned kBatch = 256;  // launches between two synchronisations, which are not timed
@@ -65,7 +83,7 @@ void Find(void* driver, const char* symbol, F*& function) {
   if (!function) Fail(symbol, 0);
 }
 
-Work Start(void* driver, unsigned launches) {
+Work Start(void* driver, unsigned launches, bool gpu) {
   Work work{};
   work.launches = launches;
   CUresult (*init)(unsigned);
@@ -88,7 +106,7 @@ Work Start(void* driver, unsigned launches) {
   Must(retain(&context, 0), "cuDevicePrimaryCtxRetain");
   Must(set_current(context), "cuCtxSetCurrent");
   Must(stream_create(&work.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  Must(load(&module, vgpu::Image()), "cuModuleLoadData");
+  Must(load(&module, gpu ? static_cast<const void*>(kPtx) : vgpu::Image()), "cuModuleLoadData");
   Must(get(&work.kernel, module, "ten"), "cuModuleGetFunction");
   for (int i = 0; i < kPointers; ++i) Must(allocate(&work.blocks[i], 1 << 20), "cuMemAlloc");
   work.synchronize =
@@ -122,10 +140,10 @@ double NanosecondsEach(const Work& work, LaunchFunction launch) {
 }
 
 // The watched process. Prints "off on" in nanoseconds, medians over the rounds.
-int Measure(unsigned launches) {
+int Measure(unsigned launches, bool gpu) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (!driver) Fail(dlerror(), 0);
-  Work work = Start(driver, launches);
+  Work work = Start(driver, launches, gpu);
   for (int i = 0; i < kPointers; ++i) work.params[i] = &work.blocks[i];
   auto off = reinterpret_cast<LaunchFunction>(capture::FindInImage("libcuda.so", "cuLaunchKernel"));
   auto on = reinterpret_cast<LaunchFunction>(dlsym(driver, "cuLaunchKernel"));
@@ -148,22 +166,37 @@ struct Setup {
   bool watched;
 };
 
+// An empty folder: the driver of this machine.
+struct DriverChoice {
+  std::string name, folder;
+};
+
+// Where this build's bin/ and lib/ are: the binaries may have been carried to another machine.
+std::string BuildFolder() {
+  char path[4096] = {};
+  if (readlink("/proc/self/exe", path, sizeof path - 1) < 0) Fail("/proc/self/exe", errno);
+  std::string self = path;
+  std::string bin = self.substr(0, self.rfind('/'));
+  return bin.substr(0, bin.rfind('/'));
+}
+
 struct Result {
   double off = 0, on = 0, difference = 0;
 };
 
-Result RunChild(const Setup& setup, const std::string& folder, const std::string& launches,
+Result RunChild(const Setup& setup, const DriverChoice& driver, const std::string& launches,
                 const std::string& socket) {
   int out[2];
   if (pipe(out) != 0) Fail("pipe", errno);
   pid_t child = fork();
   if (child == 0) {
     dup2(out[1], STDOUT_FILENO);
-    setenv("LD_PRELOAD", SS_BINARY_DIR "/lib/libstreamsan_capture.so", 1);
-    setenv("LD_LIBRARY_PATH", folder.c_str(), 1);
+    setenv("LD_PRELOAD", (BuildFolder() + "/lib/libstreamsan_capture.so").c_str(), 1);
+    if (!driver.folder.empty()) setenv("LD_LIBRARY_PATH", driver.folder.c_str(), 1);
     setenv("STREAMSAN_OPTIONS", setup.options, 1);
     if (setup.watched) setenv("STREAMSAN_SOCKET", socket.c_str(), 1);
-    execl("/proc/self/exe", "capture_bench", "--measure", launches.c_str(), nullptr);
+    execl("/proc/self/exe", "capture_bench", driver.folder.empty() ? "--measure-gpu" : "--measure",
+          launches.c_str(), nullptr);
     _exit(127);
   }
   close(out[1]);
@@ -189,11 +222,6 @@ class Discard : public trace::ProcessSink {
   uint64_t* bytes_;
 };
 
-struct DriverChoice {
-  const char* name;
-  const char* folder;
-};
-
 void Compare(const DriverChoice& driver, const std::string& launches) {
   uint64_t bytes = 0;
   trace::CollectorOptions options;
@@ -209,32 +237,36 @@ void Compare(const DriverChoice& driver, const std::string& launches) {
                           {"with stacks", "stacks=1", true}};
   double added[3];
   for (int i = 0; i < 3; ++i) {
-    Result result = RunChild(setups[i], driver.folder, launches, (*collector)->socket_name());
-    printf("%s, %-24s off %7.1f ns, on %7.1f ns, added %7.1f ns a launch\n", driver.name,
+    Result result = RunChild(setups[i], driver, launches, (*collector)->socket_name());
+    printf("%s, %-24s off %7.1f ns, on %7.1f ns, added %7.1f ns a launch\n", driver.name.c_str(),
            setups[i].name, result.off, result.on, result.difference);
     added[i] = result.difference;
   }
   (*collector)->WaitUntilIdle(std::chrono::seconds(10));
   printf("%.1f MB of records; goals: %.0f ns without stacks, %.0f ns with\n",
          static_cast<double>(bytes) / 1e6, kGoalWithout, kGoalWith);
-  printf("RATIO capture_passive_ns_%s %.1f\n", driver.name, added[0]);
-  printf("RATIO capture_launch_ns_%s %.1f\n", driver.name, added[1]);
-  printf("RATIO capture_launch_with_stacks_ns_%s %.1f\n", driver.name, added[2]);
+  printf("RATIO capture_passive_ns_%s %.1f\n", driver.name.c_str(), added[0]);
+  printf("RATIO capture_launch_ns_%s %.1f\n", driver.name.c_str(), added[1]);
+  printf("RATIO capture_launch_with_stacks_ns_%s %.1f\n", driver.name.c_str(), added[2]);
 }
 
 }  // namespace
 }  // namespace ss::bench
 
 int main(int argc, char** argv) {
-  if (argc > 2 && !strcmp(argv[1], "--measure")) {
-    return ss::bench::Measure(static_cast<unsigned>(atoi(argv[2])));
+  using namespace ss::bench;
+  std::string first = argc > 1 ? argv[1] : "", second = argc > 2 ? argv[2] : "";
+  if (first == "--measure" || first == "--measure-gpu") {
+    return Measure(static_cast<unsigned>(atoi(second.c_str())), first == "--measure-gpu");
   }
-  const ss::bench::DriverChoice drivers[] = {{"empty", SS_BINARY_DIR "/lib/fake_driver"},
-                                             {"vgpu", SS_BINARY_DIR "/lib/vgpu"}};
-  for (const auto& driver : drivers) {
-    if (access((std::string(driver.folder) + "/libcuda.so.1").c_str(), R_OK) == 0) {
-      ss::bench::Compare(driver, argc > 1 ? argv[1] : "200000");
-    }
+  if (first == "--gpu") {
+    Compare({"gpu", ""}, second.empty() ? "200000" : second);
+    return 0;
+  }
+  for (const char* name : {"fake_driver", "vgpu"}) {
+    DriverChoice driver{strcmp(name, "vgpu") ? "empty" : "vgpu", BuildFolder() + "/lib/" + name};
+    if (access((driver.folder + "/libcuda.so.1").c_str(), R_OK) != 0) continue;
+    Compare(driver, first.empty() ? "200000" : first);
   }
   return 0;
 }

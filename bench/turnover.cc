@@ -19,7 +19,8 @@ void Workload::SetUpTurnover() {
 
 void Workload::Turnover() {
   if (step_ % 2 == 0) PoolMemory();
-  if (step_ % 4 == 0) TemporaryStream(step_ % 8 == 0 ? StreamType::kBlocking : StreamType::kNonBlocking);
+  if (step_ % 4 == 0)
+    TemporaryStream(step_ % 8 == 0 ? StreamType::kBlocking : StreamType::kNonBlocking);
   if (step_ % 8 == 2) TemporaryThread();
   if (step_ % 32 == 5) DeviceMemory();
 }
@@ -37,12 +38,12 @@ void Workload::TemporaryStream(StreamType type) {
   DestroyStream(stream);
 }
 
-// A thread that lives for one request: its own stream, synchronised by it alone.
+// A thread that lives for one request: its own stream or its default one, synchronised by it alone.
 void Workload::TemporaryThread() {
   HostId host = static_cast<HostId>(kFirstTemporary + threads_made_++ % 60000);
   BeginThread(host);
   host_ = host;
-  StreamId stream = NewStream(StreamType::kNonBlocking);
+  StreamId stream = NewStream(step_ % 16 == 2 ? StreamType::kPerThread : StreamType::kNonBlocking);
   Order(kCompute, stream);
   Block block = Allocate(stream);
   for (int i = 0; i < kTemporaryKernels; ++i) Kernel(stream, frozen_[i], layers_[i].weight, block);
