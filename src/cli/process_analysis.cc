@@ -38,16 +38,50 @@ AnalyseOptions EngineOptions(const ReportOptions& options) {
   return engine;
 }
 
-ProcessAnalysis::ProcessAnalysis(const AnalyseOptions& options)
-    : names_(RecordedNames()), importer_(names_.strings), engine_(names_, options) {}
+ProcessAnalysis::ProcessAnalysis(const AnalyseOptions& options, bool live)
+    : live_(live),
+      kernels_(kernels::Cache::Default(), kernels::Disassembler::Find()),
+      names_(RecordedNames()),
+      importer_(names_.strings, {.kernels = &kernels_}),
+      engine_(names_, options) {}
+
+void ProcessAnalysis::Feed(const trace::Record& record) {
+  kernels_.Feed(record);  // at once: what is asked for early is there early
+  if (!parked_.empty()) Unpark(parked_.size() >= kMaxParked);
+  if (parked_.empty() && MayGo(record, false)) {
+    importer_.Feed(record, *this);
+  } else {
+    parked_.push_back(record);
+  }
+}
+
+bool ProcessAnalysis::MayGo(const trace::Record& record, bool wait) {
+  const kernels::KernelEntry* kernel = importer_.WaitsFor(record);
+  if (kernel == nullptr) return true;
+  using std::chrono::milliseconds;
+  if (!live_) return wait && (kernels_.Wait(*kernel, std::chrono::hours(1)), true);
+  const auto age = std::chrono::steady_clock::now() - kernel->asked;
+  if (age >= kLivePatience) return true;
+  if (wait) kernels_.Wait(*kernel, std::chrono::duration_cast<milliseconds>(kLivePatience - age));
+  return wait;
+}
+
+void ProcessAnalysis::Unpark(bool all) {
+  while (!parked_.empty() && MayGo(parked_.front(), all)) {
+    importer_.Feed(parked_.front(), *this);
+    parked_.pop_front();
+  }
+}
 
 Report ProcessAnalysis::Finish() {
+  Unpark(true);
   importer_.Finish(*this);
   names_.source = CommandText(process().command);
   Report report = engine_.Finish();
   Coverage seen = importer_.coverage();
   seen.muted_private += report.coverage.muted_private;
   seen.complete = seen.complete && report.coverage.complete;
+  for (std::string& note : kernels_.Notes()) seen.notes.push_back(std::move(note));
   seen.notes.insert(seen.notes.end(), report.coverage.notes.begin(), report.coverage.notes.end());
   report.coverage = std::move(seen);
   report.pid = static_cast<int64_t>(process().pid);
@@ -72,7 +106,7 @@ Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& o
                                 Symboliser& symbols, StackId& stacks) {
   Result<trace::TraceReader> reader = trace::TraceReader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
-  ProcessAnalysis analysis(options);
+  ProcessAnalysis analysis(options, false);
   for (;;) {
     Result<std::optional<trace::Record>> record = reader->Next();
     if (!record) return tl::unexpected(record.error());

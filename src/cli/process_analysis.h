@@ -2,7 +2,9 @@
 // a live process and on a trace file alike.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +13,7 @@
 #include "src/cli/options.h"
 #include "src/explain/analyse.h"
 #include "src/import/importer.h"
+#include "src/kernels/registry.h"
 #include "src/program/finding.h"
 #include "src/report/symbols.h"
 #include "src/trace/record.h"
@@ -21,11 +24,15 @@ AnalyseOptions EngineOptions(const ReportOptions& options);
 
 class ProcessAnalysis : private ImportSink {
  public:
-  explicit ProcessAnalysis(const AnalyseOptions& options);
+  // `live`: the program runs. Then a kernel is waited for this long at most, counted from its first
+  // launch; in a finished trace until the analysis is through, so that the report is the same each time.
+  static constexpr std::chrono::milliseconds kLivePatience{2500};
 
-  // In order of seq_before.
-  void Feed(const trace::Record& record) { importer_.Feed(record, *this); }
-  void Advance(uint64_t seq) { importer_.Advance(seq, *this); }
+  ProcessAnalysis(const AnalyseOptions& options, bool live);
+
+  // In order of seq_before. A launch whose kernel is still being analysed is parked, with everything
+  // behind it, until the summary is there or `patience` is over.
+  void Feed(const trace::Record& record);
   size_t hazards() const { return engine_.hazards(); }
   const ProcessInfo& process() const { return importer_.process(); }
 
@@ -39,6 +46,15 @@ class ProcessAnalysis : private ImportSink {
     engine_.Feed(op, accesses.data());
   }
 
+  // Feeds what need not wait; `all`: waits for what must.
+  void Unpark(bool all);
+  bool MayGo(const trace::Record& record, bool wait);
+
+  static constexpr size_t kMaxParked = size_t{1} << 18;  // records
+
+  const bool live_;
+  kernels::Registry kernels_;
+  std::deque<trace::Record> parked_;
   Program names_;  // strings only; the operations are the engine's
   Importer importer_;
   Analysis engine_;

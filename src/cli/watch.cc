@@ -61,7 +61,7 @@ void Watch::AddTraceSink(Watched& watched, trace::Sinks& sinks) {
 }
 
 void Watch::AddAnalysis(Watched& watched, trace::Sinks& sinks) {
-  watched.analysis = std::make_unique<ProcessAnalysis>(options_.engine);
+  watched.analysis = std::make_unique<ProcessAnalysis>(options_.engine, true);
   auto on_record = [this, &watched](const trace::Record& record) {
     watched.analysis->Feed(record);
     if (watched.found || !options_.on_first_hazard || !watched.analysis->hazards()) return;

@@ -31,6 +31,12 @@ namespace ss {
   X(kDeclaredOutside, true, "declared kernel arguments pointed to memory that is not known") \
   X(kAssumedPdlWaits, false, \
     "programmatic launches are assumed to begin with a grid-dependency wait") \
+  X(kEarlyPdlAccesses, true, \
+    "programmatic launches touch memory before their grid-dependency wait, and are judged as if " \
+    "they did not") \
+  X(kArgumentsOutside, true, \
+    "kernel arguments that are followed pointed to memory that is not known") \
+  X(kModuleVariables, false, "accesses to variables of a module, which are not checked") \
   X(kUnusedNotes, true, \
     "access or fill notes were followed by no operation of their thread and stream") \
   X(kOrphanHostAccesses, true, "accesses inside host functions that were not seen") \

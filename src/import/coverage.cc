@@ -6,6 +6,38 @@
 #include "src/import/state.h"
 
 namespace ss {
+namespace {
+
+constexpr size_t kNamedKernels = 5;   // unresolved ones, in full
+constexpr size_t kNameLength = 80;    // of a mangled name
+
+}  // namespace
+
+// Most launches first; what there is beyond a few is summed by reason.
+void Importer::State::ReportUnresolved(Coverage& coverage) const {
+  std::vector<std::pair<StringId, UnresolvedKernel>> kernels(unresolved_.begin(), unresolved_.end());
+  std::stable_sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) {
+    return a.second.launches > b.second.launches;
+  });
+  std::map<std::string, std::pair<uint64_t, uint64_t>> others;  // reason -> kernels, launches
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const auto& [id, kernel] = kernels[i];
+    if (i >= kNamedKernels) {
+      auto& [count, launches] = others[kernel.reason];
+      ++count;
+      launches += kernel.launches;
+      continue;
+    }
+    std::string name = strings_.Get(id);
+    if (name.size() > kNameLength) name = name.substr(0, kNameLength) + "...";
+    coverage.notes.push_back(fmt::format("{} launches of {} with unknown accesses: {}", kernel.launches,
+                                         name, kernel.reason));
+  }
+  for (const auto& [reason, sums] : others) {
+    coverage.notes.push_back(fmt::format("{} launches of {} more kernels with unknown accesses: {}",
+                                         sums.second, sums.first, reason));
+  }
+}
 
 Coverage Importer::State::MakeCoverage() const {
   Coverage coverage;
@@ -25,6 +57,7 @@ Coverage Importer::State::MakeCoverage() const {
                    [](const auto& a, const auto& b) { return a.count > b.count; });
   coverage.complete =
       dropped_ == 0 && !process_.late && unmodelled_.empty() && launches_ == launches_resolved_;
+  ReportUnresolved(coverage);
   counts_.Report(coverage);
   if (held_.ambiguous() != 0) {
     coverage.notes.push_back(

@@ -13,7 +13,9 @@ constexpr uint64_t kEndOfTime = std::numeric_limits<uint64_t>::max();
 
 template <typename Body>
 constexpr bool IsCall() {  // a call of the driver, not a definition and not a note
-  if constexpr (std::is_same_v<Body, trace::Unknown> || std::is_same_v<Body, trace::Function>) {
+  if constexpr (std::is_same_v<Body, trace::Unknown> || std::is_same_v<Body, trace::Function> ||
+                std::is_same_v<Body, trace::Image> || std::is_same_v<Body, trace::ImageBytes> ||
+                std::is_same_v<Body, trace::TensorMap>) {
     return false;
   } else {
     return (Body::kId >= trace::ContextCreate::kId && Body::kId < trace::NoteBuffer::kId) ||
@@ -162,6 +164,10 @@ Importer::~Importer() = default;
 void Importer::Feed(const trace::Record& record, ImportSink& sink) { state_->Feed(record, sink); }
 void Importer::Advance(uint64_t seq, ImportSink& sink) { state_->Advance(seq, sink); }
 void Importer::Finish(ImportSink& sink) { state_->Finish(sink); }
+const kernels::KernelEntry* Importer::WaitsFor(const trace::Record& record) const {
+  return state_->WaitsFor(record);
+}
+
 Coverage Importer::coverage() const { return state_->MakeCoverage(); }
 const ProcessInfo& Importer::process() const { return state_->process_; }
 const StackTable& Importer::stacks() const { return state_->stacks_; }

@@ -26,6 +26,11 @@
 
 namespace ss {
 
+namespace kernels {
+class Registry;
+struct KernelEntry;
+}  // namespace kernels
+
 struct ImportSink {
   virtual ~ImportSink() = default;
   // `op.access_begin` is 0: the accesses that travel with the op are all of `accesses`, which is
@@ -39,6 +44,9 @@ struct ImportOptions {
   // Operations that may wait for overlapping calls. Beyond it the oldest comes out unjudged, and is
   // counted.
   size_t max_held = size_t{1} << 16;
+  // What the kernels do, from their machine code; has been fed the same records, perhaps further. Null:
+  // only what the program says of its kernels is known.
+  const kernels::Registry* kernels = nullptr;
 };
 
 class Importer {
@@ -50,6 +58,9 @@ class Importer {
   Importer& operator=(const Importer&) = delete;
 
   void Feed(const trace::Record& record, ImportSink& sink);
+  // The kernel whose summary should be there before the record is fed; null: none. A launch that is fed
+  // without it is unresolved.
+  const kernels::KernelEntry* WaitsFor(const trace::Record& record) const;
   // No record with seq_before < `seq` will come any more: lets waiting operations out. For a
   // program that goes on running and calls nothing.
   void Advance(uint64_t seq, ImportSink& sink);

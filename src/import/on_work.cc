@@ -28,6 +28,7 @@ void Importer::State::On(const trace::Function& record) {
   }
   function.definition = record;
   function.name = texts_.Get(record.text_id);
+  if (options_.kernels) function.code = options_.kernels->Find(record.function, now_.before);
 }
 
 void Importer::State::On(const trace::Launch& record) {
@@ -39,12 +40,8 @@ void Importer::State::On(const trace::Launch& record) {
   const StreamLife& stream = StreamOf(record.stream, record.context);
   Op& op = EmitOn(OpKind::kKernel, stream, record.stack);
   op.name = function.name;
-  if (record.kind & kProgrammaticBit) {
-    op.flags |=
-        kPdl | kPdlWait;  // nobody has read the code: the kernel that orders more is assumed
-    counts_.Add(Count::kAssumedPdlWaits);
-  }
-  bool resolved = ScanWords(function, record.words, op);
+  if (record.kind & kProgrammaticBit) op.flags |= PdlFlags(function);
+  bool resolved = FindAccesses(function, record.words, op);
   if (!now_.life->notes.empty()) {
     const Taken notes = TakeNotes(op, record.stream);
     if (notes.fill && op.access_count == 0) {
@@ -57,6 +54,37 @@ void Importer::State::On(const trace::Launch& record) {
   ++launches_;
   launches_resolved_ += resolved;
   CheckOverlap(op, Queues(stream));
+}
+
+// Rule 13. Where nobody has read the code, the kernel that orders more is assumed.
+uint32_t Importer::State::PdlFlags(const Function& function) {
+  const kernels::KernelEntry* code = function.code.get();
+  if (code == nullptr || code->state != kernels::KernelEntry::kReady || !code->summary.resolved()) {
+    counts_.Add(Count::kAssumedPdlWaits);
+    return kPdl | kPdlWait;
+  }
+  if (!code->summary.waits_for_grid) return kPdl;
+  const auto& accesses = code->summary.accesses;
+  const bool early = std::any_of(accesses.begin(), accesses.end(),
+                                 [](const auto& access) { return access.before_grid_wait; });
+  if (early) counts_.Add(Count::kEarlyPdlAccesses);
+  return kPdl | kPdlWait;
+}
+
+// What the machine code says, else what the program declared; true if that is all.
+bool Importer::State::FindAccesses(const Function& function, const trace::WORDS& words, Op& op) {
+  if (function.code == nullptr) return ScanWords(function, words, op);
+  const bool ready = function.code->state == kernels::KernelEntry::kReady;
+  if (ready && function.code->summary.resolved()) return UseSummary(function, words, op);
+  if (!function.declared.empty()) return ScanWords(function, words, op);
+  return (!ready && PointsNowhere(words)) || UseSummary(function, words, op);
+}
+
+bool Importer::State::PointsNowhere(const trace::WORDS& words) {
+  for (size_t i = 0; i + 1 < words.size(); i += 2) {
+    if (memory_.Find(words[i + 1]).block != nullptr) return false;
+  }
+  return true;
 }
 
 // Adds the declared accesses. True if every word that points into a live block has a known

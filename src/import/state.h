@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,6 +17,7 @@
 #include "src/import/objects.h"
 #include "src/import/overlap.h"
 #include "src/import/tables.h"
+#include "src/kernels/registry.h"
 
 namespace ss {
 
@@ -27,6 +29,7 @@ class Importer::State {
   void Advance(uint64_t seq, ImportSink& sink);
   void Finish(ImportSink& sink);
   Coverage MakeCoverage() const;
+  const kernels::KernelEntry* WaitsFor(const trace::Record& record) const;
 
   StringTable& strings_;
   const ImportOptions options_;
@@ -63,6 +66,7 @@ class Importer::State {
     StringId name = 0;
     uint64_t launches = 0;
     std::vector<Declared> declared;  // few: searched linearly
+    std::shared_ptr<const kernels::KernelEntry> code;  // null: there is no registry
   };
   struct HostFunctionRun {
     OpId op = 0;
@@ -157,6 +161,9 @@ class Importer::State {
   void On(const trace::Memset&);
   void On(const trace::HostFunction&);
   bool ScanWords(const Function& function, const trace::WORDS& words, Op& op);
+  bool FindAccesses(const Function& function, const trace::WORDS& words, Op& op);
+  bool PointsNowhere(const trace::WORDS& words);
+  uint32_t PdlFlags(const Function& function);
   Taken TakeNotes(Op& op, uint64_t raw_stream);
   void DropNotes(uint64_t raw_stream);
   void AddCopySide(Range range, uint8_t mode, Evidence extent);
@@ -165,7 +172,18 @@ class Importer::State {
   MemoryKind UnknownKind(uint64_t address) const;
   bool IsDeviceFlag(Range range) const;
 
-  // on_images.cc
+  // on_code.cc: launches of kernels whose machine code was read.
+  struct Words;
+  bool UseSummary(const Function& function, const trace::WORDS& words, Op& op);
+  std::string UseAccess(const kernels::Access& access, const kernels::KernelSummary& summary,
+                        const Words& words, Op& op);
+  bool IsGather(const kernels::Access& access, const kernels::KernelSummary& summary,
+                const Words& words);
+  bool IsLive(const Words& words, int32_t offset);
+  void UseWord(uint64_t address, const kernels::Access& access, Evidence direction);
+  std::string UseTensorMap(const kernels::Access& access, const Words& words);
+  void Unresolved(const Function& function, const std::string& reason);
+  void ReportUnresolved(Coverage& coverage) const;
   void On(const trace::Image&);
   void On(const trace::ImageBytes&);
   void On(const trace::ImageLoad&);
@@ -237,6 +255,13 @@ class Importer::State {
   std::deque<uint64_t> tokens_;                                   // oldest first
   DenseIds pools_, tags_;
 
+  // What tensor maps cover, by their first 8 bytes; several with one first word: the largest.
+  struct TensorMapRange {
+    uint64_t address = 0, bytes = 0;
+    bool exact = true;
+  };
+  std::unordered_map<uint64_t, TensorMapRange> tensor_maps_;
+
   Nccl nccl_;
 
   // Memory.
@@ -251,6 +276,11 @@ class Importer::State {
   uint64_t calls_ = 0, dropped_ = 0;
   uint64_t launches_ = 0, launches_resolved_ = 0;
   std::map<uint64_t, uint64_t> unmodelled_;  // by text id
+  struct UnresolvedKernel {
+    uint64_t launches = 0;
+    std::string reason;  // of the latest launch
+  };
+  std::map<StringId, UnresolvedKernel> unresolved_;
 };
 
 }  // namespace ss

@@ -76,15 +76,7 @@ std::string HashOf(const Cubin& cubin, const KernelInfo& kernel) {
     hasher.Number(table.pc);
     for (uint32_t target : table.targets) hasher.Number(target);
   }
-  for (const auto& [offset, symbol] : cubin.addresses) {
-    hasher.Number(offset);
-    hasher.Text(symbol);
-  }
-  for (const DeviceFunction& function : cubin.functions) {
-    hasher.Number(function.offset);
-    const TextSection& text = cubin.text[function.section];
-    if (function.section != kernel.section) hasher.Text(cubin.TextOf(text));
-  }
+  hasher.Text(cubin.shared_key);
   return hasher.Hex();
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "src/kernels/elf.h"
+#include "src/kernels/hash.h"
 
 namespace ss::kernels {
 namespace {
@@ -46,6 +47,7 @@ class Reader {
     Symbols();
     if (Result<void> read = Attributes(); !read) return tl::unexpected(read.error());
     Relocations();
+    cubin_.shared_key = SharedKey();
     return std::move(cubin_);
   }
 
@@ -173,6 +175,24 @@ class Reader {
       if (symbol >= elf_.symbols.size()) continue;
       cubin_.addresses[static_cast<uint32_t>(raw.r_offset)] = std::string(elf_.symbols[symbol].name);
     }
+  }
+
+  // Functions in the section of a kernel belong to that kernel, whose own hash covers them.
+  std::string SharedKey() const {
+    Hasher hasher;
+    std::vector<bool> done(cubin_.text.size(), false);
+    for (const KernelInfo& kernel : cubin_.kernels) done[kernel.section] = true;
+    for (const DeviceFunction& function : cubin_.functions) {
+      hasher.Number(function.offset);
+      if (done[function.section]) continue;
+      done[function.section] = true;
+      hasher.Text(cubin_.TextOf(cubin_.text[function.section]));
+    }
+    for (const auto& [offset, symbol] : cubin_.addresses) {
+      hasher.Number(offset);
+      hasher.Text(symbol);
+    }
+    return hasher.Hex();
   }
 
   static constexpr uint32_t kNone = 0xffffffff;

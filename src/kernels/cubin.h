@@ -54,7 +54,8 @@ struct Cubin {
   std::vector<KernelInfo> kernels;
   std::vector<DeviceFunction> functions;
   std::map<uint32_t, std::string> addresses;  // constant bank 4: offset -> symbol
-  std::string_view image;                     // not owned
+  std::string shared_key;    // hash of what the analysis of any kernel may look at beside its own code
+  std::string_view image;    // not owned
 
   std::string_view TextOf(const TextSection& section) const {
     return image.substr(section.offset, section.size);

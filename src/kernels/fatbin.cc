@@ -83,7 +83,8 @@ bool HeaderAt(std::string_view file, uint64_t at, Header* header) {
          header->header_bytes == kHeaderBytes;
 }
 
-void ReadContainer(std::string_view file, uint64_t at, uint64_t end, std::vector<FatbinEntry>& out) {
+void ReadContainer(std::string_view file, uint64_t at, uint64_t end, const EntryFilter& wanted,
+                   std::vector<FatbinEntry>& out) {
   while (end - at >= kLeastEntry) {
     RawEntry raw;
     FatbinEntry entry;
@@ -98,14 +99,17 @@ void ReadContainer(std::string_view file, uint64_t at, uint64_t end, std::vector
     entry.kind = KindOf(raw.kind);
     entry.arch = static_cast<int>(raw.arch);
     entry.offset = at + raw.header_bytes;
-    entry.error = Unpack(raw, file.substr(entry.offset, raw.stored_bytes), entry);
+    if (!wanted || wanted(entry.kind, entry.arch)) {
+      entry.error = Unpack(raw, file.substr(entry.offset, raw.stored_bytes), entry);
+    }
     out.push_back(std::move(entry));
     at += raw.header_bytes + raw.stored_bytes;
   }
 }
 
 // All containers between `at` and `end`; whether there was one.
-bool ReadContainers(std::string_view file, uint64_t at, uint64_t end, std::vector<FatbinEntry>& out) {
+bool ReadContainers(std::string_view file, uint64_t at, uint64_t end, const EntryFilter& wanted,
+                    std::vector<FatbinEntry>& out) {
   const std::string_view magic("\x50\xed\x55\xba", 4);
   bool any = false;
   file = file.substr(0, end);
@@ -124,7 +128,7 @@ bool ReadContainers(std::string_view file, uint64_t at, uint64_t end, std::vecto
         entry.error = "the container runs out of the file";
         out.push_back(std::move(entry));
       }
-      ReadContainer(file, begin, fits ? begin + header.bytes : file.size(), out);
+      ReadContainer(file, begin, fits ? begin + header.bytes : file.size(), wanted, out);
     }
     at = file.find(magic, next);
   }
@@ -143,7 +147,8 @@ uint64_t FatbinLength(std::string_view image) {
   return HeaderAt(image, 0, &header) ? kHeaderBytes + header.bytes : 0;
 }
 
-Result<std::vector<FatbinEntry>> ReadFatbins(std::string_view file, const std::string& place) {
+Result<std::vector<FatbinEntry>> ReadFatbins(std::string_view file, const std::string& place,
+                                             const EntryFilter& wanted) {
   std::vector<FatbinEntry> entries;
   bool any = false;
   if (file.starts_with("\x7f" "ELF")) {
@@ -151,10 +156,11 @@ Result<std::vector<FatbinEntry>> ReadFatbins(std::string_view file, const std::s
     if (!elf) return tl::unexpected(elf.error());
     for (const ElfSection& section : elf->sections) {
       if (!HoldsContainers(section.name)) continue;
-      any |= ReadContainers(file, section.offset, section.offset + section.data.size(), entries);
+      any |= ReadContainers(file, section.offset, section.offset + section.data.size(), wanted,
+                            entries);
     }
   } else {
-    any = ReadContainers(file, 0, file.size(), entries);
+    any = ReadContainers(file, 0, file.size(), wanted, entries);
   }
   if (any) return entries;
   return Fail(place, "no CUDA machine code in it",

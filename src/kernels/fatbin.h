@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ struct FatbinEntry {
   std::string error;    // this entry cannot be read; the others can
 };
 
+// Which entries to unpack; the others come without their bytes.
+using EntryFilter = std::function<bool(EntryKind kind, int arch)>;
+
 // Whether a container starts at the first byte.
 bool IsFatbin(std::string_view image);
 // The bytes of a container of which only the start is known (8 bytes of it at least); 0: it is none.
@@ -30,6 +34,7 @@ uint64_t FatbinLength(std::string_view image);
 
 // All entries of all containers in `file`. Errors: there is no container in it, or the only one is
 // damaged; damage behind that is an entry with its error.
-Result<std::vector<FatbinEntry>> ReadFatbins(std::string_view file, const std::string& place);
+Result<std::vector<FatbinEntry>> ReadFatbins(std::string_view file, const std::string& place,
+                                             const EntryFilter& wanted = {});
 
 }  // namespace ss::kernels

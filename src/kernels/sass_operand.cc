@@ -146,7 +146,7 @@ Operand ParseOperand(std::string_view text) {
     return out;
   }
   std::string_view bare = text, rest;
-  while (!bare.empty() && std::string_view("-~!|").find(bare[0]) != std::string_view::npos) {
+  while (!bare.empty() && (bare[0] == '-' || bare[0] == '~' || bare[0] == '!' || bare[0] == '|')) {
     if (bare[0] == '-' && bare.size() > 1 && IsDigit(bare[1])) break;
     out.negated |= bare[0] == '-' || bare[0] == '~';
     bare.remove_prefix(1);

@@ -12,18 +12,24 @@ namespace {
 
 constexpr uint32_t kInstructionBytes = 16;  // sm_70 and later
 
+bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+// By hand: find_first_not_of() with a set of characters asks memchr() about each byte, which was a fifth
+// of all parsing.
 std::string_view Trim(std::string_view text) {
-  size_t first = text.find_first_not_of(" \t\r");
-  if (first == text.npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+  size_t first = 0, last = text.size();
+  while (first < last && IsBlank(text[first])) ++first;
+  while (last > first && IsBlank(text[last - 1])) --last;
+  return text.substr(first, last - first);
 }
 
 // The next blank-separated word; `text` moves behind it.
 std::string_view NextWord(std::string_view& text) {
   text = Trim(text);
-  size_t end = text.find_first_of(" \t");
+  size_t end = 0;
+  while (end < text.size() && !IsBlank(text[end])) ++end;
   std::string_view word = text.substr(0, end);
-  text = end == text.npos ? "" : Trim(text.substr(end));
+  text = Trim(text.substr(end));
   return word;
 }
 

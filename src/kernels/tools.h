@@ -1,0 +1,31 @@
+// NVIDIA's programs on this machine, and the files that they are given.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/base/result.h"
+
+namespace ss::kernels {
+
+// The file that the environment's `variable` names, else the program `name` in PATH, CUDA_HOME/bin,
+// /usr/local/cuda/bin, and in the Python packages that carry it (Triton's, NVIDIA's) below the
+// directories of PYTHONPATH and of the python3 in PATH.
+Result<std::string> FindTool(const std::string& name, const std::string& variable);
+
+// Goes away with the object.
+class TemporaryFile {
+ public:
+  TemporaryFile() = default;
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  // Once.
+  Result<void> Write(std::string_view bytes);
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace ss::kernels
