@@ -1,10 +1,14 @@
 // The interface itself: finding functions, modules, launches, contexts, errors, threads, hangs,
 // fork.
 #include <dlfcn.h>
+#include <elf.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "device.h"
@@ -143,6 +147,27 @@ TEST(Driver, Modules) {
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuFuncGetParamInfo(function, 4, &offset, &size));
   EXPECT_CU(cuModuleUnload(module));
   EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuFuncGetParamInfo(function, 0, &offset, &size));
+}
+
+TEST(Driver, DamagedFilesAreNoModules) {
+  Device device("eager", 0);
+  const std::string path = testing::TempDir() + "vgpu_damaged.cubin";
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_machine = 190;
+  header.e_shoff = 1000;
+  header.e_shnum = 3;
+  const std::string header_only(reinterpret_cast<const char*>(&header), sizeof header);
+  CUmodule module = nullptr;
+  testing::internal::CaptureStderr();
+  for (const std::string& bytes : {std::string(), std::string("\177ELF"), header_only, header_only + "more"}) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    EXPECT_EQ(CUDA_ERROR_INVALID_IMAGE, cuModuleLoad(&module, path.c_str()));
+  }
+  EXPECT_NE(std::string::npos,
+            testing::internal::GetCapturedStderr().find("ends before its cubin"));
+  std::remove(path.c_str());
+  EXPECT_EQ(CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(&module, path.c_str()));
 }
 
 // Every way to hand parameters over gives the kernel the same.

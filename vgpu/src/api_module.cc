@@ -45,9 +45,9 @@ CUresult LoadTable(const vgpu_image& image, Module* module) {
 
 // Kernels that the program has no host function for are there and cannot be had: real modules hold
 // many that a program never uses.
-CUresult LoadCode(const void* image, Module* module) {
+CUresult LoadCode(const void* image, size_t limit, Module* module) {
   std::string error;
-  for (const CodeKernel& kernel : ReadCode(image, &error)) {
+  for (const CodeKernel& kernel : ReadCode(image, limit, &error)) {
     auto function = std::make_unique<Function>();
     function->name = kernel.name;
     function->module = module;
@@ -63,9 +63,9 @@ CUresult LoadCode(const void* image, Module* module) {
   return CUDA_ERROR_INVALID_IMAGE;
 }
 
-CUresult LoadInto(const void* data, Module* module) {
+CUresult LoadInto(const void* data, size_t limit, Module* module) {
   const auto* image = static_cast<const vgpu_image*>(data);
-  if (IsCode(data)) return LoadCode(data, module);
+  if (IsCode(data) || IsWrapped(data)) return LoadCode(data, limit, module);
   if (std::memcmp(image->magic, VGPU_IMAGE_MAGIC, sizeof image->magic) == 0 &&
       image->version == VGPU_IMAGE_VERSION) {
     return LoadTable(*image, module);
@@ -80,23 +80,26 @@ Module* Enter(Call& call, std::unique_ptr<Module> module, Registry<Module>& regi
 }
 
 // What is unknown is refused, with the reason on stderr.
-CUresult LoadImage(Call& call, const void* data, Context* context, Registry<Module>& registry,
-                   Module** loaded) {
+CUresult LoadImage(Call& call, const void* data, size_t limit, Context* context,
+                   Registry<Module>& registry, Module** loaded) {
   if (!data) return CUDA_ERROR_INVALID_VALUE;
   auto module = std::make_unique<Module>();
   module->context = context;
-  if (const CUresult error = LoadInto(data, module.get())) return error;
+  if (const CUresult error = LoadInto(data, limit, module.get())) return error;
   *loaded = Enter(call, std::move(module), registry);
   return CUDA_SUCCESS;
 }
 
-// A file can only hold machine code: a virtual-GPU image is made of pointers.
+constexpr size_t kLeastCode = 16;  // a fat binary's header
+
+// A file can only hold machine code: a virtual-GPU image and a wrapper are made of pointers.
 CUresult ReadFile(const char* path, std::vector<char>* bytes) {
   if (!path) return CUDA_ERROR_INVALID_VALUE;
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
   bytes->assign(std::istreambuf_iterator<char>(file), {});
-  if (bytes->size() >= sizeof(uint64_t) && IsCode(bytes->data())) return CUDA_SUCCESS;
+  const bool is_code = bytes->size() >= kLeastCode && IsCode(bytes->data());
+  if (is_code) return CUDA_SUCCESS;
   std::fprintf(stderr, "vgpu: %s is neither a cubin nor a fat binary\n", path);
   return CUDA_ERROR_INVALID_IMAGE;
 }
@@ -119,20 +122,21 @@ Module* InContext(Call& call, Module* library) {
   return Enter(call, std::move(module), call.machine.modules);
 }
 
-CUresult LoadModule(CUmodule* handle, const void* image) {
+CUresult LoadModule(CUmodule* handle, const void* image, size_t limit = kNoLimit) {
   VGPU_ENTER_CONTEXT(call);
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
   Module* module = nullptr;
-  const CUresult result = LoadImage(call, image, call.context, call.machine.modules, &module);
+  const CUresult result =
+      LoadImage(call, image, limit, call.context, call.machine.modules, &module);
   if (result == CUDA_SUCCESS) *handle = reinterpret_cast<CUmodule>(module);
   return result;
 }
 
-CUresult LoadLibrary(CUlibrary* handle, const void* image) {
+CUresult LoadLibrary(CUlibrary* handle, const void* image, size_t limit = kNoLimit) {
   VGPU_ENTER(call);
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
   Module* library = nullptr;
-  const CUresult result = LoadImage(call, image, nullptr, call.machine.libraries, &library);
+  const CUresult result = LoadImage(call, image, limit, nullptr, call.machine.libraries, &library);
   if (result == CUDA_SUCCESS) *handle = reinterpret_cast<CUlibrary>(library);
   return result;
 }
@@ -214,7 +218,7 @@ VGPU_EXPORT cuModuleLoadData(CUmodule* module, const void* image) {
 VGPU_EXPORT cuModuleLoad(CUmodule* module, const char* path) {
   std::vector<char> bytes;
   if (const CUresult error = ReadFile(path, &bytes)) return error;
-  return LoadModule(module, bytes.data());
+  return LoadModule(module, bytes.data(), bytes.size());
 }
 VGPU_EXPORT cuModuleLoadFatBinary(CUmodule* module, const void* image) {
   return LoadModule(module, image);
@@ -264,7 +268,7 @@ VGPU_EXPORT cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_op
                                   unsigned int, CUlibraryOption*, void**, unsigned int) {
   std::vector<char> bytes;
   if (const CUresult error = ReadFile(path, &bytes)) return error;
-  return LoadLibrary(library, bytes.data());
+  return LoadLibrary(library, bytes.data(), bytes.size());
 }
 
 VGPU_EXPORT cuLibraryGetModule(CUmodule* module, CUlibrary handle) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string_view>
 
 #include "objects.h"
 #include "vgpu/image.h"
@@ -29,27 +30,29 @@ T Load(const char* at) {
   return value;
 }
 
-const char* Unwrapped(const void* image) {
-  auto* begin = static_cast<const char*>(image);
-  return Load<uint32_t>(begin) == kWrapperMagic ? Load<const char*>(begin + 8) : begin;
-}
-
 // header: magic, version, its size, bytes behind it; entry: kind at 0, header size at 4, stored
 // size at 8, packed size (0: not compressed) at 16.
-const char* FirstCubin(const char* fatbin, std::string* error) {
-  const char* at = fatbin + Load<uint16_t>(fatbin + 6);
-  const char* end = at + Load<uint64_t>(fatbin + 8);
-  while (end - at >= 64) {
-    const auto header = Load<uint32_t>(at + 4);
-    if (Load<uint16_t>(at) == kKindElf) {
-      if (Load<uint32_t>(at + 16) == 0) return at + header;
+std::string_view FirstCubin(std::string_view fatbin, std::string* error) {
+  constexpr size_t kHeader = 16;
+  constexpr size_t kLeastEntry = 64;
+  const auto bytes = Load<uint64_t>(fatbin.data() + 8);
+  if (fatbin.size() - kHeader < bytes) {
+    *error = "the file ends before its fat binary does";
+    return {};
+  }
+  for (std::string_view rest = fatbin.substr(kHeader, bytes); rest.size() >= kLeastEntry;) {
+    const auto header = Load<uint32_t>(rest.data() + 4);
+    const auto stored = Load<uint64_t>(rest.data() + 8);
+    if (header > rest.size() || stored > rest.size() - header) break;
+    if (Load<uint16_t>(rest.data()) == kKindElf) {
+      if (Load<uint32_t>(rest.data() + 16) == 0) return rest.substr(header, stored);
       *error = "the fat binary is compressed (build it with nvcc -no-compress)";
-      return nullptr;
+      return {};
     }
-    at += header + Load<uint64_t>(at + 8);
+    rest.remove_prefix(header + stored);
   }
   *error = "no cubin in the fat binary";
-  return nullptr;
+  return {};
 }
 
 std::vector<std::pair<uint32_t, uint32_t>> Parameters(const char* at, const char* end) {
@@ -70,6 +73,20 @@ std::vector<std::pair<uint32_t, uint32_t>> Parameters(const char* at, const char
   std::vector<std::pair<uint32_t, uint32_t>> list;
   for (const auto& [ordinal, place] : by_ordinal) list.push_back(place);
   return list;
+}
+
+bool Whole(std::string_view elf) {
+  const auto header = Load<Elf64_Ehdr>(elf.data());
+  const size_t tables = header.e_shnum * sizeof(Elf64_Shdr);
+  if (header.e_shoff > elf.size() || elf.size() - header.e_shoff < tables) return false;
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    const auto section = Load<Elf64_Shdr>(elf.data() + header.e_shoff + i * sizeof(Elf64_Shdr));
+    if (section.sh_type == SHT_NOBITS) continue;
+    if (section.sh_offset > elf.size() || elf.size() - section.sh_offset < section.sh_size) {
+      return false;
+    }
+  }
+  return true;
 }
 
 std::vector<CodeKernel> ReadElf(const char* elf) {
@@ -117,21 +134,28 @@ bool SameLayout(const vgpu_kernel& kernel, const CodeKernel& code) {
 
 bool IsCode(const void* image) {
   const auto magic = Load<uint32_t>(static_cast<const char*>(image));
-  return magic == kWrapperMagic || magic == kFatbinMagic ||
-         std::memcmp(image, ELFMAG, SELFMAG) == 0;
+  return magic == kFatbinMagic || std::memcmp(image, ELFMAG, SELFMAG) == 0;
 }
 
-std::vector<CodeKernel> ReadCode(const void* image, std::string* error) {
-  const char* begin = Unwrapped(image);
-  if (Load<uint32_t>(begin) == kFatbinMagic) begin = FirstCubin(begin, error);
-  if (!begin) return {};
-  const auto header = Load<Elf64_Ehdr>(begin);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_machine == kMachineCuda &&
-      header.e_shoff && header.e_shstrndx < header.e_shnum) {
-    return ReadElf(begin);
-  }
+bool IsWrapped(const void* image) {
+  return Load<uint32_t>(static_cast<const char*>(image)) == kWrapperMagic;
+}
+
+std::vector<CodeKernel> ReadCode(const void* image, size_t limit, std::string* error) {
+  auto* begin = static_cast<const char*>(image);
+  if (Load<uint32_t>(begin) == kWrapperMagic) begin = Load<const char*>(begin + 8);
+  std::string_view code(begin, limit);
+  if (Load<uint32_t>(begin) == kFatbinMagic) code = FirstCubin(code, error);
+  if (!error->empty()) return {};
   *error = "not a cubin";
-  return {};
+  if (code.size() < sizeof(Elf64_Ehdr)) return {};
+  const auto header = Load<Elf64_Ehdr>(code.data());
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_machine != kMachineCuda ||
+      header.e_shstrndx >= header.e_shnum) {
+    return {};
+  }
+  *error = Whole(code) ? "" : "the file ends before its cubin does";
+  return error->empty() ? ReadElf(code.data()) : std::vector<CodeKernel>();
 }
 
 void ResolveCode(const CodeKernel& kernel, Function* function) {
