@@ -15,7 +15,7 @@ std::string ArchName(int arch) { return fmt::format("SM{}{}", arch, arch >= 90 ?
 }  // namespace
 
 Result<Disassembler> Disassembler::Find() {
-  Result<std::string> program = FindTool("nvdisasm", "STREAMSAN_NVDISASM");
+  Result<std::string> program = FindTool("nvdisasm", "STREAMSAN_NVDISASM", "nvidia-cuda-nvdisasm");
   if (!program) return tl::unexpected(program.error());
   return Disassembler(*program);
 }

@@ -40,7 +40,7 @@ bool LooksLikePtx(std::string_view image) {
 Result<std::string> CompilePtx(const std::string& ptx, int arch, const std::string& place) {
   std::string architecture = ArchitectureFor(ptx, arch);
   if (architecture.empty()) return Fail(place, "PTX without a .target directive");
-  Result<std::string> program = FindTool("ptxas", "STREAMSAN_PTXAS");
+  Result<std::string> program = FindTool("ptxas", "STREAMSAN_PTXAS", "nvidia-cuda-nvcc");
   if (!program) {
     return Fail(place, "PTX, which the driver compiles, and ptxas was not found to do it here",
                 program.error().remedy);

@@ -61,9 +61,10 @@ std::string InPackages(const std::string& directory, const std::string& name) {
 
 }  // namespace
 
-Result<std::string> FindTool(const std::string& name, const std::string& variable) {
-  const std::string remedy = fmt::format(
-      "install the CUDA toolkit or a Python package that carries {}, or set {}", name, variable);
+Result<std::string> FindTool(const std::string& name, const std::string& variable,
+                             const std::string& package) {
+  const std::string remedy =
+      fmt::format("install the CUDA toolkit or `pip install {}`, or set {}", package, variable);
   if (const char* named = std::getenv(variable.c_str()); named && *named) {
     if (IsProgram(named)) return named;
     return Fail(named, variable + " does not name a program", remedy);

@@ -10,8 +10,9 @@ namespace ss::kernels {
 
 // The file that the environment's `variable` names, else the program `name` in PATH, CUDA_HOME/bin,
 // /usr/local/cuda/bin, and in the Python packages that carry it (Triton's, NVIDIA's) below the
-// directories of PYTHONPATH and of the python3 in PATH.
-Result<std::string> FindTool(const std::string& name, const std::string& variable);
+// directories of PYTHONPATH and of the python3 in PATH. `package`: the Python package to recommend.
+Result<std::string> FindTool(const std::string& name, const std::string& variable,
+                             const std::string& package);
 
 // Goes away with the object.
 class TemporaryFile {
