@@ -21,7 +21,7 @@ bool PathOf(const dl_phdr_info& image, FilePlace* place) {
   ssize_t size = readlink("/proc/self/exe", place->path, sizeof place->path - 1);
   if (size <= 0) return false;
   place->path[size] = 0;
-  return true;
+  return access(place->path, R_OK) == 0;  // "... (deleted)" is not: its bytes are copied
 }
 
 int Visit(dl_phdr_info* image, size_t, void* opaque) {
