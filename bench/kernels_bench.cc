@@ -1,7 +1,8 @@
 // The static analysis on the committed disassembly: parsing the text and following the values.
 //   kernels_bench [--peer COMMAND]
-// COMMAND is run as `COMMAND CUBIN SASS` on the same cubin and the same text, and has to print a last line
-// `seconds S`: its own time for parsing and analysing them. Without it no ratio is printed.
+// COMMAND is run as `COMMAND CUBIN SASS` on the same cubin and the same text, and has to print a
+// last line `seconds S`: its own time for parsing and analysing them. Without it no ratio is
+// printed.
 #include <fmt/format.h>
 #include <stdlib.h>
 
@@ -19,14 +20,14 @@
 namespace ss::kernels {
 namespace {
 
-constexpr int kRounds = 20;
+constexpr int kRounds = 20, kPeerRounds = 3;
 struct Input {
   const char* set;
   int arch;
 };
-constexpr Input kInputs[] = {{"basic", 80},  {"basic", 90},  {"basic", 100},  {"more", 80},
-                             {"more", 90},   {"more", 100},  {"basicg", 80},  {"basicg", 90},
-                             {"basicg", 100}, {"tma", 90},    {"tma", 100}};
+constexpr Input kInputs[] = {{"basic", 80},   {"basic", 90}, {"basic", 100}, {"more", 80},
+                             {"more", 90},    {"more", 100}, {"basicg", 80}, {"basicg", 90},
+                             {"basicg", 100}, {"tma", 90},   {"tma", 100}};
 
 struct Measured {
   size_t kernels = 0;
@@ -59,12 +60,15 @@ std::optional<double> RunPeer(const std::string& command, const Fixture& fixture
   std::string sass = fmt::format("{}/{}.sass", directory, fixture.name);
   std::ofstream(cubin, std::ios::binary) << fixture.image;
   std::ofstream(sass, std::ios::binary) << *fixture.text;
-  std::optional<double> seconds;
-  if (FILE* pipe = popen(fmt::format("{} {} {}", command, cubin, sass).c_str(), "r")) {
+  std::optional<double> seconds;  // the fastest round, as ours
+  for (int round = 0; round < kPeerRounds; ++round) {
+    FILE* pipe = popen(fmt::format("{} {} {}", command, cubin, sass).c_str(), "r");
+    if (!pipe) break;
     char line[4096];
     double value = 0;
     while (fgets(line, sizeof line, pipe)) {
-      if (sscanf(line, "seconds %lf", &value) == 1) seconds = value;
+      if (sscanf(line, "seconds %lf", &value) == 1)
+        seconds = std::min(value, seconds.value_or(value));
     }
     pclose(pipe);
   }
@@ -79,8 +83,8 @@ int Run(const std::string& peer) {
   for (const Input& input : kInputs) {
     auto fixture = LoadFixture(input.set, input.arch);
     Measured one = Measure(*fixture);
-    fmt::print("{:<13} {:3} kernels {:6} instructions  parse {:6.2f} ms  analyse {:6.2f} ms", fixture->name,
-               one.kernels, one.instructions, 1e3 * one.parse, 1e3 * one.analyse);
+    fmt::print("{:<13} {:3} kernels {:6} instructions  parse {:6.2f} ms  analyse {:6.2f} ms",
+               fixture->name, one.kernels, one.instructions, 1e3 * one.parse, 1e3 * one.analyse);
     if (!peer.empty()) {
       std::optional<double> seconds = RunPeer(peer, *fixture);
       if (!seconds) {
@@ -89,7 +93,8 @@ int Run(const std::string& peer) {
       }
       ours += one.parse + one.analyse;
       theirs += *seconds;
-      fmt::print("  peer {:8.1f} ms  {:5.1f}x", 1e3 * *seconds, *seconds / (one.parse + one.analyse));
+      fmt::print("  peer {:8.1f} ms  {:5.1f}x", 1e3 * *seconds,
+                 *seconds / (one.parse + one.analyse));
     }
     fmt::print("\n");
   }

@@ -21,7 +21,9 @@ SectionMap MapSections(const Cubin& cubin, const Code& code, const std::string& 
 }  // namespace
 
 Analyser::Analyser(const Cubin& cubin, const Code& code, const std::string& prefix)
-    : cubin_(cubin), code_(code), sections_(MapSections(cubin, code, prefix)),
+    : cubin_(cubin),
+      code_(code),
+      sections_(MapSections(cubin, code, prefix)),
       builder_(code, cubin, sections_) {}
 
 KernelSummary Unresolved(const Cubin& cubin, const KernelInfo& kernel, std::string reason) {

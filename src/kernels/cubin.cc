@@ -58,7 +58,8 @@ class Reader {
       const ElfSection& section = elf_.sections[i];
       if (!section.name.starts_with(".text.") || section.type != SHT_PROGBITS) continue;
       text_of_[i] = static_cast<uint32_t>(cubin_.text.size());
-      cubin_.text.push_back({std::string(section.name), section.offset, section.data.size(), false});
+      cubin_.text.push_back(
+          {std::string(section.name), section.offset, section.data.size(), false});
     }
   }
 
@@ -146,9 +147,8 @@ class Reader {
   }
 
   static void FinishParameters(std::vector<RawParameter>& params, KernelInfo& kernel) {
-    std::sort(params.begin(), params.end(), [](const RawParameter& a, const RawParameter& b) {
-      return a.ordinal < b.ordinal;
-    });
+    std::sort(params.begin(), params.end(),
+              [](const RawParameter& a, const RawParameter& b) { return a.ordinal < b.ordinal; });
     for (size_t i = 0; i < params.size(); ++i) {
       Parameter one = params[i].parameter;
       uint32_t next = i + 1 < params.size() ? params[i + 1].parameter.offset : kernel.param_size;
@@ -160,7 +160,8 @@ class Reader {
   void Relocations() {
     for (const ElfSection& section : elf_.sections) {
       if (section.type != SHT_REL && section.type != SHT_RELA) continue;
-      if (section.info < text_of_.size() && text_of_[section.info] != kNone && !section.data.empty()) {
+      if (section.info < text_of_.size() && text_of_[section.info] != kNone &&
+          !section.data.empty()) {
         cubin_.text[text_of_[section.info]].relocated = true;
       }
       if (section.name.find(".nv.constant4") != section.name.npos) Addresses(section);
@@ -173,7 +174,8 @@ class Reader {
     for (uint64_t at = 0; ReadAt(section.data, at, &raw); at += stride) {
       uint64_t symbol = ELF64_R_SYM(raw.r_info);
       if (symbol >= elf_.symbols.size()) continue;
-      cubin_.addresses[static_cast<uint32_t>(raw.r_offset)] = std::string(elf_.symbols[symbol].name);
+      cubin_.addresses[static_cast<uint32_t>(raw.r_offset)] =
+          std::string(elf_.symbols[symbol].name);
     }
   }
 

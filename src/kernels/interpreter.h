@@ -111,6 +111,7 @@ class Interpreter {
   // Arithmetic (interpreter_alu.cc)
   void Arithmetic(const Instruction& in, Operands operands);
   void Compute(const Instruction& in, Operands operands);
+  void ComputeValues(const Instruction& in, Operands words);
   void AddInto(const Instruction& in, const Operand& destination, Operands sources);
   SetId Difference(const Instruction& in, Operands sources, uint32_t word);
   void Mad(const Instruction& in, const Operand& destination, Operands sources);

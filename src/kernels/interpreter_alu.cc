@@ -71,14 +71,21 @@ void Interpreter::Arithmetic(const Instruction& in, Operands operands) {
 
 void Interpreter::Compute(const Instruction& in, Operands operands) {
   // The destination, then the sources: predicates among them say nothing about values.
+  bool plain = std::none_of(operands.begin(), operands.end(),
+                            [](const Operand& one) { return one.kind == OperandKind::kPredicate; });
+  if (plain) return ComputeValues(in, operands);
   std::array<Operand, 8> words;
   size_t count = 0;
   for (const Operand& one : operands) {
     if (one.kind != OperandKind::kPredicate && count < words.size()) words[count++] = one;
   }
-  if (!count || words[0].kind != OperandKind::kRegister) return;
+  ComputeValues(in, Operands(words.data(), count));
+}
+
+void Interpreter::ComputeValues(const Instruction& in, Operands words) {
+  if (words.empty() || words[0].kind != OperandKind::kRegister) return;
   const Operand& destination = words[0];
-  Operands sources(words.data() + 1, count - 1);
+  Operands sources = words.subspan(1);
   switch (in.op) {
     case OpClass::kMove:
       if (sources.empty()) break;

@@ -14,8 +14,8 @@ constexpr uint32_t kInstructionBytes = 16;  // sm_70 and later
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// By hand: find_first_not_of() with a set of characters asks memchr() about each byte, which was a fifth
-// of all parsing.
+// By hand: find_first_not_of() with a set of characters asks memchr() about each byte, which was a
+// fifth of all parsing.
 std::string_view Trim(std::string_view text) {
   size_t first = 0, last = text.size();
   while (first < last && IsBlank(text[first])) ++first;
@@ -148,7 +148,8 @@ class Parser {
     bool uniform = word.starts_with('U');
     if (uniform) word.remove_prefix(1);
     in.guarded = word != "PT";
-    if (in.guarded && word.size() == 2) in.guard = static_cast<uint8_t>((word[1] - '0') + 8 * uniform);
+    if (in.guarded && word.size() == 2)
+      in.guard = static_cast<uint8_t>((word[1] - '0') + 8 * uniform);
   }
 
   static void TakeTargets(std::string_view& rest, Instruction& in) {
@@ -202,7 +203,8 @@ class Parser {
   void ResolveAddresses() {
     for (const Instruction& in : code_.instructions) {
       bool jumps = in.op == OpClass::kBranch || in.op == OpClass::kCall ||
-                   in.op == OpClass::kSyncPoint || (in.op == OpClass::kWarp && in.operand_count > 1);
+                   in.op == OpClass::kSyncPoint ||
+                   (in.op == OpClass::kWarp && in.operand_count > 1);
       if (!jumps || !in.operand_count) continue;
       Operand& last = code_.operands[in.first_operand + in.operand_count - 1];
       if (last.kind != OperandKind::kImmediate) continue;
@@ -235,7 +237,8 @@ uint32_t Code::Find(const std::string& section) const {
 uint32_t Code::At(uint32_t section, uint64_t pc) const {
   const CodeSection& in = sections[section];
   auto begin = instructions.begin() + in.first, end = begin + in.count;
-  auto found = std::lower_bound(begin, end, pc, [](const Instruction& a, uint64_t b) { return a.pc < b; });
+  auto found =
+      std::lower_bound(begin, end, pc, [](const Instruction& a, uint64_t b) { return a.pc < b; });
   if (found == end || found->pc != pc) return kNoTarget;
   return static_cast<uint32_t>(found - instructions.begin());
 }
