@@ -6,6 +6,7 @@
 
 extern "C" {
 alignas(64) uint64_t ss_calls[ss::capture::kHooks];
+uint64_t ss_nccl_own_calls[ss::capture::kHooks];
 alignas(64) uint8_t ss_counted_call_seen;
 }
 
@@ -48,8 +49,10 @@ void NoteCountedCalls(Thread& thread, bool now) {
   __atomic_store_n(&ss_counted_call_seen, 0, __ATOMIC_SEQ_CST);  // before reading: none is lost
   for (int i = 0; i < kHooks; ++i) {
     if (!kHookRows[i].reason) continue;
-    uint64_t calls = __atomic_load_n(&ss_calls[i], __ATOMIC_RELAXED);
-    Tell(thread, kHookRows[i].symbol, calls, g_told[i]);
+    // In this order: a call in between is told a little later, never one too many.
+    uint64_t calls = __atomic_load_n(&ss_calls[i], __ATOMIC_ACQUIRE);
+    uint64_t by_nccl = __atomic_load_n(&ss_nccl_own_calls[i], __ATOMIC_ACQUIRE);
+    if (by_nccl < calls) Tell(thread, kHookRows[i].symbol, calls - by_nccl, g_told[i]);
   }
   for (int i = 0; i < kGaps; ++i) {
     uint64_t count = __atomic_load_n(&g_gaps[i], __ATOMIC_RELAXED);
@@ -76,6 +79,7 @@ void NoteCounters(Thread& thread) {
 
 void ResetCounts() {
   for (uint64_t& calls : ss_calls) calls = 0;
+  for (uint64_t& calls : ss_nccl_own_calls) calls = 0;
   for (uint64_t& count : g_gaps) count = 0;
   for (auto& told : g_told) told.store(0);
 }

@@ -8,6 +8,8 @@
 
 extern "C" {
 [[gnu::visibility("hidden")]] extern uint64_t ss_calls[];  // by row; counted rows: in stubs.S
+// Of those, by libnccl's own code: for memory and work of its own, not the program's. Counted rows.
+[[gnu::visibility("hidden")]] extern uint64_t ss_nccl_own_calls[];
 [[gnu::visibility(
     "hidden")]] extern uint8_t ss_counted_call_seen;  // something is new to NoteCountedCalls
 }

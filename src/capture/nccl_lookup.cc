@@ -13,6 +13,12 @@ extern "C" {
 #undef NCCL
 }
 
+// Where libnccl lies, for stubs.S too; 0 bytes = nobody knows of one yet.
+extern "C" {
+[[gnu::visibility("hidden")]] std::atomic<uintptr_t> ss_nccl_begin;
+[[gnu::visibility("hidden")]] std::atomic<uintptr_t> ss_nccl_bytes;
+}
+
 namespace ss::capture {
 
 const char* const kNcclNames[kNcclRows] = {
@@ -32,16 +38,14 @@ void* const kOurs[kNcclRows] = {
 };
 
 std::atomic<void*> g_real[kNcclRows];
-std::atomic<uintptr_t> g_begin;
-std::atomic<uintptr_t> g_bytes;
 
 // An NCCL that is linked into another library is no range of its own: that library's kernels are
 // the program's.
 void LearnRange(const void* function) {
-  if (g_bytes.load(std::memory_order_relaxed)) return;
+  if (ss_nccl_bytes.load(std::memory_order_relaxed)) return;
   ImageSpan span = SpanOfImage(function, kLibrary);
-  g_begin.store(span.begin, std::memory_order_relaxed);
-  g_bytes.store(span.end - span.begin, std::memory_order_release);
+  ss_nccl_begin.store(span.begin, std::memory_order_relaxed);
+  ss_nccl_bytes.store(span.end - span.begin, std::memory_order_release);
 }
 
 void SetReal(int row, void* function) {
@@ -83,9 +87,9 @@ void* RedirectNccl(int row, void* found) {
 bool NcclAbsent(int row) { return FindElsewhere(kOurs[row], kNcclNames[row]) == nullptr; }
 
 bool InNccl(const void* code) {
-  uintptr_t bytes = g_bytes.load(std::memory_order_relaxed);
+  uintptr_t bytes = ss_nccl_bytes.load(std::memory_order_relaxed);
   return bytes &&
-         reinterpret_cast<uintptr_t>(code) - g_begin.load(std::memory_order_relaxed) < bytes;
+         reinterpret_cast<uintptr_t>(code) - ss_nccl_begin.load(std::memory_order_relaxed) < bytes;
 }
 
 }  // namespace ss::capture

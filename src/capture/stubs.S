@@ -33,10 +33,17 @@ stub_\name:
         // The flag is tested first: a store on every call would bounce its line between threads.
         .macro  counted name
         stub    \name
+        movq    (%rsp), %r11
+        subq    ss_nccl_begin(%rip), %r11
+        cmpq    ss_nccl_bytes(%rip), %r11
+        jb      2f
         lock incq ss_calls+8*row(%rip)
         cmpb    $0, ss_counted_call_seen(%rip)
         jne     1f
         movb    $1, ss_counted_call_seen(%rip)
+        jmp     1f
+2:      lock incq ss_nccl_own_calls+8*row(%rip) // first: readers go the other way
+        lock incq ss_calls+8*row(%rip)
 1:
         jump_to_entry \name
         .endm
@@ -50,6 +57,9 @@ stub_\name:
         .hidden ss_entries
         .hidden ss_calls
         .hidden ss_counted_call_seen
+        .hidden ss_nccl_own_calls
+        .hidden ss_nccl_begin
+        .hidden ss_nccl_bytes
         .hidden ss_resolve
 
 // First call of a counted function: find the driver's, then go there with all registers as they were.

@@ -81,6 +81,8 @@ void All(Job& job) {
   void* memory = nullptr;
   OK(nccl.MemAlloc(&memory, 512));
   Show("memory", reinterpret_cast<uint64_t>(memory));
+  CUdeviceptr reserved = 0;
+  cuMemAddressReserve(&reserved, 1 << 21, 0, 0, 0);
   OK(nccl.MemFree(memory));
 }
 
