@@ -62,6 +62,22 @@ TEST(Ends, AForkedChildThatOnlyExitsIsNoProcessOfTheReport) {
   ExpectWhole(session, 1);
 }
 
+// Main returns with work queued and threads at work: an exit like any other, with the tool and
+// without.
+TEST(Ends, LeavingMainEarlyIsNoCrash) {
+  std::vector<std::string> alone = {SS_BINARY_DIR "/bin/leaving"};
+  std::vector<std::string> watched = {SS_BINARY_DIR "/bin/streamsan", "run", "--", alone[0]};
+  for (const char* policy : {"eager", "lazy", "random"}) {
+    Environment environment = Session::OnVirtualGpu();
+    environment.push_back({"VGPU_SCHED", policy});
+    environment.push_back({"VGPU_IDLE_MS", "1"});
+    for (int i = 0; i < 5; ++i) {
+      EXPECT_EQ(Spawn(alone, environment).code, 3) << policy;
+      EXPECT_EQ(Spawn(watched, environment).code, 3) << policy;
+    }
+  }
+}
+
 // Stops `who` for a while in the middle of the work. Rings are small: they fill while the tool is
 // stopped, and the program waits.
 void Stop(const Session& session, Child& child, bool tool) {

@@ -1,9 +1,29 @@
 #include "api.h"
 
+#include <unistd.h>
+
 namespace ss::vgpu {
 
+namespace {
+
+thread_local std::vector<Context*>* thread_stack = nullptr;
+
+// The main thread's outlives it: handlers of the process's exit still call the driver then.
+struct StackEnd {
+  ~StackEnd() {
+    if (gettid() == getpid()) return;
+    delete thread_stack;
+    thread_stack = nullptr;
+  }
+};
+
+}  // namespace
+
 std::vector<Context*>& ContextStack(const Machine& machine) {
-  thread_local std::vector<Context*> stack;
+  thread_local StackEnd end;
+  (void)end;
+  if (!thread_stack) thread_stack = new std::vector<Context*>();
+  std::vector<Context*>& stack = *thread_stack;
   thread_local uint64_t generation = 0;
   if (generation != machine.generation()) stack.clear();
   generation = machine.generation();
@@ -29,6 +49,10 @@ Call::Call() : machine(Machine::Get()) {
   lock = machine.Lock();
   if (!machine.started()) {
     error = CUDA_ERROR_NOT_INITIALIZED;
+    return;
+  }
+  if (machine.closed()) {
+    error = CUDA_ERROR_DEINITIALIZED;
     return;
   }
   const auto& stack = ContextStack(machine);

@@ -2,7 +2,9 @@
 
 #include <pthread.h>
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 #include "options.h"
@@ -53,9 +55,22 @@ void Machine::Start() {
   static std::once_flag once;
   std::call_once(once, [this] {
     pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+    std::atexit([] { Machine::Get().Close(); });
     std::thread([this] { Loop(); }).detach();
     std::thread([this] { HostFunctionLoop(); }).detach();
   });
+}
+
+void Machine::Close() {
+  if (Forked() || OnDevice()) return;  // the lock may be another's for ever; waiting for oneself
+  auto lock = Lock();
+  closed_ = true;
+  outside_ -= host_functions_.size();
+  host_functions_.clear();
+  changed_.notify_all();
+  work_.notify_one();
+  changed_.wait_for(lock, std::chrono::milliseconds(options().patience_ms),
+                    [this] { return resting_ && outside_ == 0; });
 }
 
 bool Machine::Restart(const char* policy, uint64_t seed) {

@@ -64,6 +64,9 @@ class Machine {
   // --- life ---
   void Start();  // cuInit
   bool Restart(const char* policy, uint64_t seed);
+  // The process exits: nothing more begins, what has begun ends (kernels and host functions are the
+  // program's code, whose data go next), every later call is refused. As the real driver does it.
+  void Close();
 
   // --- under lock() ---
   std::unique_lock<std::mutex> Lock() { return std::unique_lock<std::mutex>(mutex_); }
@@ -87,6 +90,7 @@ class Machine {
   bool Poll(std::unique_lock<std::mutex>& lock, const OpPtr& target);
 
   bool started() const { return started_; }
+  bool closed() const { return closed_; }
   uint64_t generation() const { return generation_; }
   uint64_t step() const { return step_; }
   uint64_t NewId() { return ++next_id_; }
@@ -128,6 +132,7 @@ class Machine {
   std::condition_variable changed_;    // host threads: an operation is done, or the worker rests
   std::condition_variable functions_;  // thread of host functions
   bool started_ = false;
+  bool closed_ = false;
   bool resting_ = true;    // the worker has nothing to do
   bool stepping_ = false;  // a host call lets the device run ahead
   int forced_ = 0;         // steps that run whatever the policy says
@@ -151,6 +156,8 @@ class Machine {
 uint64_t ThreadNumber();
 // True on the thread that runs host functions: the driver refuses calls from there.
 bool InHostFunction();
+// True on either of the device's threads, which run code of the program.
+bool OnDevice();
 // True in a child of fork: the parent's device does not follow it there.
 bool Forked();
 

@@ -64,7 +64,9 @@ CUresult Machine::Wait(std::unique_lock<std::mutex>& lock, const std::vector<OpP
   uint64_t seen = step_;
   resting_ = false;
   work_.notify_one();
-  const auto over = [&] { return goal->stuck || Done(goal->targets) || generation_ != generation; };
+  const auto over = [&] {
+    return goal->stuck || Done(goal->targets) || generation_ != generation || closed_;
+  };
   while (!over()) {
     const bool timely = changed_.wait_for(lock, milliseconds(options().timeout_ms),
                                           [&] { return over() || step_ != seen; });
@@ -72,8 +74,9 @@ CUresult Machine::Wait(std::unique_lock<std::mutex>& lock, const std::vector<OpP
     seen = step_;
   }
   const bool done = Done(goal->targets);
-  if (!done) Account(goal->targets);
+  if (!done && !closed_) Account(goal->targets);
   goals_.erase(goal);
+  if (!done && closed_) return CUDA_ERROR_DEINITIALIZED;
   return done ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_TIMEOUT;
 }
 

@@ -14,6 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 
 thread_local bool in_host_function = false;
+thread_local bool in_worker = false;
 
 bool Ready(const Op& op) {
   return !op.outside && !op.running &&
@@ -28,6 +29,7 @@ bool Done(const std::vector<OpPtr>& ops) {
 }  // namespace
 
 bool InHostFunction() { return in_host_function; }
+bool OnDevice() { return in_host_function || in_worker; }
 
 void Machine::Collect() {
   ready_.clear();
@@ -44,6 +46,7 @@ bool Machine::Unmet() const {
 
 // The next operation to run a slice of, or null when the device rests.
 Op* Machine::Choose() {
+  if (closed_) return nullptr;
   if (draining_ && calls_ != drain_calls_) draining_ = false;
   Collect();
   const bool unmet = Unmet();
@@ -64,6 +67,7 @@ Op* Machine::Choose() {
 }
 
 void Machine::Loop() {
+  in_worker = true;
   auto lock = Lock();
   for (;;) {
     if (Op* next = Choose()) {
@@ -107,7 +111,7 @@ void Machine::RunOutside(std::unique_lock<std::mutex>& lock, const OpPtr& op) {
   op->outside = true;
   host_functions_.push_back(op);
   functions_.notify_one();
-  changed_.wait_for(lock, milliseconds(options().patience_ms), [&] { return op->done; });
+  changed_.wait_for(lock, milliseconds(options().patience_ms), [&] { return op->done || closed_; });
 }
 
 void Machine::HostFunctionLoop() {
