@@ -2,7 +2,9 @@
 """torch CSAN's own event handler (torch.cuda._sanitizer.EventHandler) on the recorded operations.
 
   csan_bench.py ENGINE_BENCH    the engine's benchmark, which also records the operations; RATIO lines last
-  csan_bench.py ENGINE_BENCH --omit-waits    a workload with hazards: the handler must see races
+  csan_bench.py ENGINE_BENCH --omit-waits    workloads with hazards: the handler must see races
+
+Two workloads: the training step (half of its operations are kernels), and launches with three ranges each.
 
 The handler is plain Python and needs no GPU. It is called as torch's own hooks would call it, from one
 shallow stack. What it does not know (host threads, queries, record_stream, host accesses) costs it nothing.
@@ -25,7 +27,7 @@ MAGIC = b"SSOPS001"
 OP = struct.Struct("<BBHHHIIIIQQ")  # bench/operation_file.h
 ACCESS = struct.Struct("<QQBB6x")
 OPERATIONS = 100_000
-ROUNDS = 5
+ROUNDS = 3
 
 
 def op_kinds():
@@ -123,22 +125,13 @@ def engine_rate(engine, path):
     return float(output.split("RATE")[1])
 
 
-def main():
-    if len(sys.argv) < 2 or sys.argv[2:] not in ([], ["--omit-waits"]):
-        print("usage: csan_bench.py ENGINE_BENCH [--omit-waits]", file=sys.stderr)
-        return 2
-    engine = sys.argv[1]
-    try:
-        import torch
-        import torch.cuda._sanitizer as sanitizer
-    except ImportError as error:
-        print(f"csan_bench: torch cannot be imported, so CSAN was NOT measured: {error}", file=sys.stderr)
-        return 77
+def compare(engine, name, options, sanitizer):
+    """RATIO lines of one workload: the handler without and with the stacks that it takes."""
     path = engine + ".operations"
-    subprocess.run([engine, "--write", path, str(OPERATIONS), *sys.argv[2:]], check=True)
+    subprocess.run([engine, "--write", path, str(OPERATIONS), *options], check=True)
     ops, accesses = read(path)
     todo = calls(ops, accesses, op_kinds())
-    print(f"torch {torch.__version__}: {len(ops)} operations, {len(todo)} calls of the handler")
+    print(f"{name}: {len(ops)} operations, {len(todo)} calls of the handler")
     whole, bare, engines = [], [], []
     for number in range(ROUNDS):
         seconds, races = handler_seconds(sanitizer, todo)
@@ -149,10 +142,24 @@ def main():
         print(f"round {number + 1}: CSAN {whole[-1]:.0f}, without stacks {bare[-1]:.0f}, "
               f"engine {engines[-1]:.0f} operations a second; CSAN saw {races} races", flush=True)
     os.remove(path)
-    ratios = [engine / csan for engine, csan in zip(engines, whole)]
-    bare_ratios = [engine / csan for engine, csan in zip(engines, bare)]
-    print(f"RATIO engine_vs_csan_without_stacks {statistics.median(bare_ratios):.1f}")
-    print(f"RATIO engine_vs_csan {statistics.median(ratios):.1f}")
+    for what, rates in (("_without_stacks", bare), ("", whole)):
+        ratio = statistics.median(engine / csan for engine, csan in zip(engines, rates))
+        print(f"RATIO engine_vs_csan_{name}{what} {ratio:.1f}")
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[2:] not in ([], ["--omit-waits"]):
+        print("usage: csan_bench.py ENGINE_BENCH [--omit-waits]", file=sys.stderr)
+        return 2
+    try:
+        import torch
+        import torch.cuda._sanitizer as sanitizer
+    except ImportError as error:
+        print(f"csan_bench: torch cannot be imported, so CSAN was NOT measured: {error}", file=sys.stderr)
+        return 77
+    print(f"torch {torch.__version__}")
+    compare(sys.argv[1], "step", sys.argv[2:], sanitizer)
+    compare(sys.argv[1], "launches", ["--launches", *sys.argv[2:]], sanitizer)
     return 0
 
 
