@@ -52,12 +52,13 @@ TEST(KillProgram, LosesNoCompletedCall) {
 
 // The program outlives the tool, and the part of the trace that was written can be judged.
 TEST(KillTool, TheProgramGoesOnAndEndsWell) {
-  for (int i = 0; i < Moments(10); ++i) {
+  for (int i = 0; i < Moments(8); ++i) {
     SCOPED_TRACE(i);
     Session session;
-    constexpr uint64_t kCalls = 2 * kLatest;
+    constexpr uint64_t kCalls = 3 * kLatest;
     Child child(session.Command({"run", "-o", session.trace()}, kCalls, "exit"),
                 Session::OnVirtualGpu());
+    ASSERT_TRUE(session.WaitForTrace());
     Moment(i).WaitFor(session);
     child.Signal(SIGKILL);
     EXPECT_EQ(child.Wait().code, 128 + SIGKILL);

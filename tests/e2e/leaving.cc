@@ -21,7 +21,6 @@ struct Data {
   }
   ~Data() {
     munmap(const_cast<char*>(memory), kBytes);
-    cuMemFree(block);
     cuStreamSynchronize(stream);
   }
   volatile char* memory;
@@ -31,7 +30,10 @@ void Work(void*) {
   for (size_t i = 0; i < kBytes; ++i) data.memory[i] = 1;
 }
 
-void AtExit() { cuMemFree(block); }
+void AtExit() {
+  CUcontext context;
+  cuCtxGetCurrent(&context);
+}
 
 }  // namespace
 

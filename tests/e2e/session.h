@@ -57,6 +57,11 @@ class Session {
     for (int i = 0; i < 60'000 && progress_->calls.load() < n; ++i) usleep(1000);
     return progress_->calls.load() >= n;
   }
+  // The tool makes the file when it first hears of the program.
+  bool WaitForTrace() const {
+    for (int i = 0; i < 60'000 && !std::filesystem::exists(trace()); ++i) usleep(1000);
+    return std::filesystem::exists(trace());
+  }
   bool WaitForEnd() const {
     for (int i = 0; i < 60'000 && progress_->ended.load() == 0; ++i) usleep(1000);
     return progress_->ended.load() != 0;
