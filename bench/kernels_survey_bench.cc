@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -25,7 +26,7 @@ namespace ss::kernels {
 namespace {
 
 constexpr size_t kModulesAtOnce = 64;
-constexpr size_t kPointerBytes = 8;
+constexpr size_t kPointerBytes = 8, kInstructionBytes = 16;
 
 double Seconds() {
   auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -69,7 +70,21 @@ std::string KindOf(const std::string& reason) {
   return std::regex_replace(kind, std::regex("[0-9]+"), "#");
 }
 
+struct Cost {
+  double seconds = 0;      // of the whole, the disassembler's process included
+  double own_seconds = 0;  // processor time of this process
+};
+
+Cost operator-(Cost a, Cost b) { return {a.seconds - b.seconds, a.own_seconds - b.own_seconds}; }
+
+Cost Spent() {
+  timespec own{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+  return {Seconds(), double(own.tv_sec) + 1e-9 * double(own.tv_nsec)};
+}
+
 struct Counts {
+  size_t instructions = 0;
   size_t kernels = 0, resolved = 0, accesses = 0, ambiguous = 0, indirect = 0, differences = 0;
   size_t const_pointers = 0, const_written = 0;
   std::map<std::string, size_t> kinds;
@@ -133,7 +148,8 @@ std::vector<ModuleImage> Pick(const std::string& file, const std::string& path, 
 }
 
 // So many kernels of each image that `kernels` of all of them come together.
-std::vector<ModuleRequest> Requests(const std::vector<ModuleImage>& images, size_t kernels) {
+std::vector<ModuleRequest> Requests(const std::vector<ModuleImage>& images, size_t kernels,
+                                    size_t* instructions) {
   std::vector<ModuleRequest> requests;
   size_t each = (kernels + images.size() - 1) / images.size();
   for (const ModuleImage& image : images) {
@@ -143,15 +159,16 @@ std::vector<ModuleRequest> Requests(const std::vector<ModuleImage>& images, size
     size_t step = std::max<size_t>(1, cubin->kernels.size() / each);
     for (size_t i = 0; i < cubin->kernels.size() && request.kernels.size() < each; i += step) {
       request.kernels.push_back(cubin->kernels[i].name);
+      *instructions += cubin->text[cubin->kernels[i].section].size / kInstructionBytes;
     }
     requests.push_back(std::move(request));
   }
   return requests;
 }
 
-double Analyse(const std::vector<ModuleRequest>& requests, const Result<Disassembler>& disassembler,
-               Cache& cache, Counts& counts) {
-  double start = Seconds();
+Cost Analyse(const std::vector<ModuleRequest>& requests, const Result<Disassembler>& disassembler,
+             Cache& cache, Counts& counts) {
+  Cost start = Spent();
   for (size_t at = 0; at < requests.size(); at += kModulesAtOnce) {
     size_t end = std::min(requests.size(), at + kModulesAtOnce);
     std::vector<ModuleRequest> some(requests.begin() + at, requests.begin() + end);
@@ -159,10 +176,10 @@ double Analyse(const std::vector<ModuleRequest>& requests, const Result<Disassem
                            [&](size_t, KernelSummary one) { Count(one, counts); });
     for (const std::string& note : notes) fmt::print("  note: {}\n", note);
   }
-  return Seconds() - start;
+  return Spent() - start;
 }
 
-void Print(const std::string& path, const Counts& counts, double fresh, double cached) {
+void Print(const std::string& path, const Counts& counts, Cost fresh, Cost cached) {
   fmt::print(
       "{}: {} kernels, {} resolved ({:.1f}%), {} accesses, {} with ambiguous words, {} with "
       "indirect roots, {} with differences; {} pointers to const, {} reported written\n",
@@ -173,8 +190,12 @@ void Print(const std::string& path, const Counts& counts, double fresh, double c
   for (const auto& [kind, count] : counts.kinds) fmt::print("  {:5}  {}\n", count, kind);
   for (const std::string& one : counts.examples) fmt::print("  e.g. {}\n", one.substr(0, 600));
   double each = std::max<size_t>(1, counts.kernels);
-  fmt::print("  {:.2f} ms a new kernel, {:.3f} ms a cached one\n", 1e3 * fresh / each,
-             1e3 * cached / each);
+  fmt::print(
+      "  {:.0f} instructions a kernel; {:.2f} ms a new kernel, {:.2f} of them analysis; {:.3f} ms "
+      "a "
+      "cached one\n",
+      counts.instructions / each, 1e3 * fresh.seconds / each, 1e3 * fresh.own_seconds / each,
+      1e3 * cached.seconds / each);
 }
 
 int Run(int arch, size_t kernels, const std::vector<std::string>& paths) {
@@ -187,13 +208,13 @@ int Run(int arch, size_t kernels, const std::vector<std::string>& paths) {
       fmt::print("{}: nothing for sm_{}\n", path, arch);
       continue;
     }
-    std::vector<ModuleRequest> requests = Requests(images, kernels);
+    Counts counts, again;
+    std::vector<ModuleRequest> requests = Requests(images, kernels, &counts.instructions);
     char directory[] = "/tmp/kernels_survey.XXXXXX";
     if (!mkdtemp(directory)) return 2;
     Cache cache(directory);
-    Counts counts, again;
-    double fresh = Analyse(requests, disassembler, cache, counts);
-    double cached = Analyse(requests, disassembler, cache, again);
+    Cost fresh = Analyse(requests, disassembler, cache, counts);
+    Cost cached = Analyse(requests, disassembler, cache, again);
     Print(path, counts, fresh, cached);
     if (system(fmt::format("rm -r {}", directory).c_str()) != 0) return 2;
   }
