@@ -8,6 +8,7 @@ build=${1:?usage: on_gpu.sh BUILD_DIR [DELAY_MS]}
 delay=${2:-20}
 failed=0
 
+# shellcheck disable=SC2086  # $2 is several arguments
 show() { printf '%-16s %-60s %s\n' "$1" "$2" "$("$build/bin/$1" $2)"; }
 
 incident() {

@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 # one SET ARCH [SOURCE [OPTION...]]: fixtures/SET_smARCH.{cubin,sass}.zst; from Hopper on the "a" variant
 one() {
   set=$1 arch=$2 source=${3:-$1} suffix=
-  [ $# -lt 3 ] && shift 2 || shift 3
+  if [ $# -lt 3 ]; then shift 2; else shift 3; fi
   [ "$arch" -lt 90 ] || suffix=a
   "$nvcc" -std=c++17 "$@" -arch="sm_$arch$suffix" -cubin -o "$work/$set.cubin" "$source.cu"
   "$nvdisasm" -c "$work/$set.cubin" >"$work/$set.sass"
