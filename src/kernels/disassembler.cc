@@ -27,7 +27,7 @@ Result<std::string> Disassembler::Run(const std::vector<std::string>& options,
   std::vector<std::string> argv{program_};
   argv.insert(argv.end(), options.begin(), options.end());
   argv.push_back(file.path());
-  return CaptureOutput(argv, timeout_s_);
+  return CaptureOutput(argv, timeout_s_, cancel_);
 }
 
 Result<std::string> Disassembler::Elf(std::string_view image,

@@ -2,6 +2,7 @@
 // half a second before its first instruction, so many kernels go through one.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@ class Disassembler {
       : program_(std::move(program)), timeout_s_(timeout_s) {}
 
   const std::string& program() const { return program_; }
+  // Ends whatever runs, with an error, once `cancel` is true. It has to outlive the disassembler.
+  void CancelBy(const std::atomic<bool>* cancel) { cancel_ = cancel; }
 
   // A cubin with its relocations, names and labels. `symbols`: only these functions; empty: all.
   Result<std::string> Elf(std::string_view image, const std::vector<uint32_t>& symbols) const;
@@ -33,6 +36,7 @@ class Disassembler {
 
   std::string program_;
   int timeout_s_;
+  const std::atomic<bool>* cancel_ = nullptr;
 };
 
 }  // namespace ss::kernels

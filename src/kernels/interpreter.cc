@@ -72,8 +72,8 @@ Interpreter::Interpreter(const Code& code, const Cubin& cubin, const KernelInfo&
 SetId Interpreter::Get(Register reg) const {
   if (reg == kNoRegister) return kZeroSet;
   if (in_ && in_->guarded) {
-    for (const Guarded& one : guarded_) {
-      if (one.reg == reg && one.guard == in_->guard) {
+    for (const GuardedValue& one : state_->guards()) {
+      if (one.slot == Slot(reg) && one.guard == in_->guard) {
         return in_->guard_negated ? one.when_false : one.when_true;
       }
     }
@@ -92,22 +92,24 @@ bool Interpreter::PicksForTheWarp(const Instruction& in) const {
 // and for the opposite guard nothing changed. Compilers write "@P0 MOV, @!P0 MOV" everywhere.
 void Interpreter::Put(Register reg, SetId value) {
   if (reg == kNoRegister) return;
-  auto same = std::find_if(guarded_.begin(), guarded_.end(),
-                           [&](const Guarded& one) { return one.reg == reg; });
+  std::vector<GuardedValue>& guards = state_->guards();
+  uint32_t slot = static_cast<uint32_t>(Slot(reg));
+  auto same = std::find_if(guards.begin(), guards.end(),
+                           [&](const GuardedValue& one) { return one.slot == slot; });
   if (!in_->guarded || PicksForTheWarp(*in_)) {
-    if (same != guarded_.end()) guarded_.erase(same);
-    state_->Set(Slot(reg), value);
+    if (same != guards.end()) guards.erase(same);
+    state_->Set(slot, value);
     return;
   }
-  SetId old = state_->Get(Slot(reg));
-  Guarded next{reg, in_->guard, old, old};
-  if (same != guarded_.end() && same->guard == in_->guard) next = *same;
+  SetId old = state_->Get(slot);
+  GuardedValue next{slot, in_->guard, old, old};
+  if (same != guards.end() && same->guard == in_->guard) next = *same;
   (in_->guard_negated ? next.when_false : next.when_true) = value;
-  if (same != guarded_.end())
+  if (same != guards.end())
     *same = next;
   else
-    guarded_.push_back(next);
-  state_->Set(Slot(reg), pool_.Join(next.when_true, next.when_false));
+    guards.push_back(next);
+  state_->Set(slot, pool_.Join(next.when_true, next.when_false));
 }
 
 void Interpreter::PutWord(const Operand& destination, uint32_t word, SetId value) {
@@ -117,12 +119,14 @@ void Interpreter::PutWord(const Operand& destination, uint32_t word, SetId value
 
 // A predicate that is written anew says nothing about values chosen by the old one.
 void Interpreter::DropGuards(const Instruction& in) {
-  if (guarded_.empty()) return;
+  std::vector<GuardedValue>& guards = state_->guards();
+  if (guards.empty()) return;
+  if (in.opcode == "R2P") return guards.clear();  // many predicates at once
   Operands operands = code_.Operands(in);
   for (size_t i = 0; i < operands.size() && i < 3; ++i) {
     const Operand& one = operands[i];
     if (one.kind != OperandKind::kPredicate || one.negated || one.value == kTruePredicate) continue;
-    std::erase_if(guarded_, [&](const Guarded& value) { return value.guard == one.value; });
+    std::erase_if(guards, [&](const GuardedValue& value) { return value.guard == one.value; });
   }
 }
 
@@ -245,6 +249,7 @@ SetId Interpreter::RootsOf(SetId low, SetId high) {
 }
 
 void Interpreter::ForgetCallerSaved() {
+  state_->guards().clear();
   for (Register reg = 4; reg < 16; ++reg) state_->Set(reg, kUnknown);
 }
 

@@ -32,11 +32,7 @@ class Interpreter {
  public:
   Interpreter(const Code& code, const Cubin& cubin, const KernelInfo& kernel, TagPool& pool);
 
-  // At the start of a block: nothing is known about guarded values.
-  void BeginBlock(State* state) {
-    state_ = state;
-    guarded_.clear();
-  }
+  void BeginBlock(State* state) { state_ = state; }
   void Step(uint32_t instruction);
 
   size_t slots() const { return slots_; }
@@ -58,11 +54,6 @@ class Interpreter {
   const std::vector<std::string>& symbols() const { return symbols_; }
 
  private:
-  struct Guarded {
-    Register reg;
-    uint8_t guard;
-    SetId when_true, when_false;
-  };
   struct Address {
     SetId low = kNothing, high = kNothing;
     uint32_t displacement = 0;
@@ -134,7 +125,6 @@ class Interpreter {
   State* state_ = nullptr;
   uint32_t at_ = 0;
   const Instruction* in_ = nullptr;
-  std::vector<Guarded> guarded_;
   SetId shared_ = kNothing;
   bool shared_changed_ = false;
   std::vector<uint32_t> local_only_;

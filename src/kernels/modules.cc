@@ -12,6 +12,9 @@
 namespace ss::kernels {
 namespace {
 
+// Of a module whose code has to be disassembled whole: a quarter of a minute and half a gigabyte of text.
+constexpr uint64_t kMaxWhole = uint64_t{16} << 20;
+
 struct Module {
   size_t request = 0;
   const ModuleImage* image = nullptr;
@@ -80,6 +83,11 @@ class Batch {
     // Called functions lie in sections of their own only in relocatable files; then take all.
     bool separate = module.cubin.text.size() > module.cubin.kernels.size();
     if (separate || symbols.size() == module.cubin.kernels.size()) symbols.clear();
+    uint64_t bytes = 0;
+    for (const TextSection& text : module.cubin.text) bytes += text.size;
+    if (symbols.empty() && bytes > kMaxWhole) {
+      return Fail(module, fmt::format("its module has {} MiB of code that belongs together", bytes >> 20));
+    }
     Result<std::string> text = disassembler_->Elf(module.image->bytes, symbols);
     if (!text) return Fail(module, text.error().Text());
     auto shared = std::make_shared<const std::string>(std::move(*text));

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -45,15 +46,19 @@ int Spawn(const std::vector<std::string>& argv, Pipe& out, Pipe& error, pid_t* c
   return failed;
 }
 
-// Both pipes until they end; false when the time is over.
-bool Drain(Pipe& out, Pipe& error, Clock::time_point deadline, std::string texts[2]) {
+constexpr std::chrono::milliseconds kLook{200};  // for a cancellation
+
+// Both pipes until they end; false when the time is over or nobody wants it any more.
+bool Drain(Pipe& out, Pipe& error, Clock::time_point deadline, const std::atomic<bool>* cancel,
+           std::string texts[2]) {
   pollfd files[2] = {{out.ends[0], POLLIN, 0}, {error.ends[0], POLLIN, 0}};
   char buffer[1 << 16];
   while (files[0].fd >= 0 || files[1].fd >= 0) {
-    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    int ready = left > 0 ? poll(files, 2, static_cast<int>(left)) : 0;
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0 || (cancel && *cancel)) return false;
+    int ready = poll(files, 2, static_cast<int>(std::min(left, kLook).count()));
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    if (ready < 0) return false;
     for (int i = 0; i < 2; ++i) {
       if (!files[i].revents) continue;
       ssize_t got = read(files[i].fd, buffer, sizeof buffer);
@@ -66,7 +71,8 @@ bool Drain(Pipe& out, Pipe& error, Clock::time_point deadline, std::string texts
 
 }  // namespace
 
-Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int timeout_s) {
+Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int timeout_s,
+                                  const std::atomic<bool>* cancel) {
   Pipe out, error;
   if (!out.Open() || !error.Open()) return Fail(argv[0], std::strerror(errno));
   pid_t child = 0;
@@ -76,11 +82,13 @@ Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int time
   out.Close(1);
   error.Close(1);
   std::string texts[2];
-  bool done = Drain(out, error, Clock::now() + std::chrono::seconds(timeout_s), texts);
+  bool done = Drain(out, error, Clock::now() + std::chrono::seconds(timeout_s), cancel,
+                    texts);
   if (!done) kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  if (!done && cancel && *cancel) return Fail(argv[0], "was stopped: the analysis is over");
   if (!done) return Fail(argv[0], fmt::format("did not finish within {} s", timeout_s));
   if (status != 0) {
     std::string first = texts[1].substr(0, texts[1].find('\n'));

@@ -1,6 +1,7 @@
 // One child process, its standard output, a time limit.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,9 @@
 namespace ss::kernels {
 
 // Runs argv[0] with an empty standard input; returns what it printed. Errors: it cannot be started, it
-// ends with a status other than 0 (with the first line that it complained), it takes longer.
-Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int timeout_s);
+// ends with a status other than 0 (with the first line that it complained), it takes longer, or `cancel`
+// (may be null) becomes true.
+Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int timeout_s,
+                                  const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace ss::kernels

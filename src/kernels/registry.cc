@@ -14,6 +14,9 @@ namespace ss::kernels {
 namespace {
 
 constexpr uint64_t kMaxImage = uint64_t{4} << 30;
+// What NCCL's kernels touch is in work lists behind pointers and tables of functions: their code says
+// nothing, and there are hundreds of megabytes of it. Its calls are seen instead.
+constexpr std::string_view kNcclKernels = "ncclDevKernel";
 constexpr size_t kChecked = 4096;  // bytes at each end that Image::checksum covers
 
 uint32_t ChecksumOf(std::string_view bytes) {
@@ -44,7 +47,9 @@ Result<std::string> ReadPart(const trace::Image& info) {
 }  // namespace
 
 Registry::Registry(Cache cache, Result<Disassembler> disassembler)
-    : cache_(std::move(cache)), disassembler_(std::move(disassembler)) {}
+    : cache_(std::move(cache)), disassembler_(std::move(disassembler)) {
+  if (disassembler_) disassembler_->CancelBy(&stop_);
+}
 
 Registry::~Registry() {
   {
@@ -94,6 +99,11 @@ void Registry::On(const trace::Function& record, uint64_t seq) {
   if (text != texts_.end()) entry->name = text->second;
   entries_[{record.function, seq}] = entry;
   order_.push_back(entry);
+  if (entry->name.starts_with(kNcclKernels)) {
+    entry->reason = "a kernel of NCCL, whose calls are seen instead";
+    entry->state = KernelEntry::kUnseen;
+    return;
+  }
   Request request{entry, nullptr, {}, arch_};
   auto loaded = handles_.find(record.module);
   if (loaded != handles_.end()) request.image = loaded->second;

@@ -53,7 +53,7 @@ struct KernelEntry {
 class Registry {
  public:
   Registry(Cache cache, Result<Disassembler> disassembler);
-  ~Registry();  // does not wait for what is still pending, except for the batch at hand
+  ~Registry();  // does not wait for what is still pending
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
@@ -125,7 +125,7 @@ class Registry {
   std::condition_variable asked_, answered_;
   std::vector<Request> requests_;
   std::vector<std::string> notes_;
-  bool stop_ = false;
+  std::atomic<bool> stop_ = false;
   std::thread worker_;  // started with the first request
 };
 
