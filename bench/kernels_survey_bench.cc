@@ -25,7 +25,7 @@
 namespace ss::kernels {
 namespace {
 
-constexpr size_t kModulesAtOnce = 64;
+constexpr size_t kModulesAtOnce = 256;
 constexpr size_t kPointerBytes = 8, kInstructionBytes = 16;
 
 double Seconds() {

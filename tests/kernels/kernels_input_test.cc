@@ -124,27 +124,46 @@ TEST(FatbinReader, DamageIsSaidAndNothingCrashes) {
   std::mt19937 random(3);
   for (int round = 0; round < 2000; ++round) {
     std::string image = whole;
-    for (int i = 0; i < 8; ++i) image[4 + random() % (image.size() - 4)] = static_cast<char>(random());
+    for (int i = 0; i < 8; ++i)
+      image[4 + random() % (image.size() - 4)] = static_cast<char>(random());
     ReadFatbins(image, "f");
   }
 }
 
 TEST(Lz4, BlocksByHand) {
   std::string out;
-  EXPECT_TRUE(UnpackLz4(std::string("\x50" "hello", 6), 5, &out));
+  EXPECT_TRUE(UnpackLz4(std::string("\x50"
+                                    "hello",
+                                    6),
+                        5, &out));
   EXPECT_EQ(out, "hello");
   // One literal, then a match at distance 1 of 4 + 2 bytes, then the last literal.
-  EXPECT_TRUE(UnpackLz4(std::string("\x12" "a\x01\x00\x10" "b", 6), 8, &out));
+  EXPECT_TRUE(UnpackLz4(std::string("\x12"
+                                    "a\x01\x00\x10"
+                                    "b",
+                                    6),
+                        8, &out));
   EXPECT_EQ(out, "aaaaaaab");
-  EXPECT_FALSE(UnpackLz4(std::string("\x12" "a\x02\x00\x10" "b", 6), 8, &out)) << "before the start";
-  EXPECT_FALSE(UnpackLz4(std::string("\x12" "a\x01\x00\x10" "b", 6), 7, &out)) << "too much";
+  EXPECT_FALSE(UnpackLz4(std::string("\x12"
+                                     "a\x02\x00\x10"
+                                     "b",
+                                     6),
+                         8, &out))
+      << "before the start";
+  EXPECT_FALSE(UnpackLz4(std::string("\x12"
+                                     "a\x01\x00\x10"
+                                     "b",
+                                     6),
+                         7, &out))
+      << "too much";
   EXPECT_FALSE(UnpackLz4(std::string("\xf0\xff\xff", 3), 500, &out)) << "length without its end";
 }
 
 TEST(SassParser, OperandsOfOneLine) {
   auto text = std::make_shared<const std::string>(
       "\t.section\t.text.k,\"ax\"\n.text.k:\n"
-      "        /*0000*/              @!P0 IADD3.X R3, P1, PT, -R5.reuse, c[0x0][0x21c], RZ, P0, !PT ;\n"
+      "        /*0000*/              @!P0 IADD3.X R3, P1, PT, -R5.reuse, c[0x0][0x21c], RZ, P0, "
+      "!PT ;\n"
       ".L_x_0:\n"
       "        /*0010*/                   LDG.E.128 R4, desc[UR4][R2.64+-0x10] ;\n"
       "        /*0020*/                   BRA `(.L_x_0);\n");
@@ -170,12 +189,12 @@ TEST(SassParser, NoDisassemblyIsAnError) {
   EXPECT_FALSE(ParseElfText(text, "t").has_value());
 }
 
-// One `nvdisasm -b` over the concatenated code of all kernels says the same as the ELF file, wherever
-// no relocation is needed.
+// One `nvdisasm -b` over the concatenated code of all kernels says the same as the ELF file,
+// wherever no relocation is needed.
 TEST(SassParser, RawModeAgreesWithElfMode) {
   auto fixture = LoadFixture("basic", 90);
-  auto raw = std::make_shared<const std::string>(
-      Unpack(ReadTestFile(FixturePath("basic_sm90.raw.zst"))));
+  auto raw =
+      std::make_shared<const std::string>(Unpack(ReadTestFile(FixturePath("basic_sm90.raw.zst"))));
   std::vector<RawPiece> pieces;
   uint64_t offset = 0;
   for (const TextSection& text : fixture->cubin.text) {
@@ -203,7 +222,8 @@ TEST(SassParser, RawModeAgreesWithElfMode) {
 TEST(Analyser, WithoutDisassemblyEveryKernelIsUnresolvedWithTheReason) {
   auto fixture = LoadFixture("tma", 90);
   Cache none("");
-  Analysis analysis = AnalyseModules({{"m", fixture->image}}, Fail("", "nvdisasm was not found"), none);
+  Analysis analysis =
+      AnalyseModules({{"m", fixture->image}}, Fail("", "nvdisasm was not found"), none);
   ASSERT_EQ(analysis.kernels.size(), fixture->cubin.kernels.size());
   for (const KernelSummary& one : analysis.kernels) {
     ASSERT_FALSE(one.resolved());
@@ -218,6 +238,42 @@ TEST(Analyser, AnUnknownArchitectureIsUnresolved) {
     ASSERT_FALSE(one.resolved());
     EXPECT_NE(one.unresolved[0].find("sm_250"), std::string::npos);
   }
+}
+
+// R4 is the first parameter's, then under P1 the second's; the store under P1 is the second's
+// alone, though another block lies between. Seen in a real library.
+TEST(Analyser, APredicateHoldsAcrossBlocks) {
+  Cubin cubin;
+  cubin.arch = 80;
+  cubin.text.push_back({".text.k", 0, 0, false});
+  KernelInfo kernel;
+  kernel.name = "k";
+  kernel.param_base = 0x160;
+  kernel.param_size = 16;
+  kernel.params = {{0, 8}, {8, 8}};
+  cubin.kernels.push_back(kernel);
+  auto text = std::make_shared<const std::string>(R"(
+	.section	.text.k,"ax",@progbits
+        /*0000*/                   S2R R0, SR_TID.X ;
+        /*0010*/                   MOV R7, 0x4 ;
+        /*0020*/                   IMAD.WIDE R4, R0, R7, c[0x0][0x160] ;
+        /*0030*/                   LDG.E R2, [R4.64] ;
+        /*0040*/                   ISETP.NE.U32.AND P1, PT, RZ, c[0x0][0x168], PT ;
+        /*0050*/               @P1 LEA R4, P6, R0, c[0x0][0x168], 0x2 ;
+        /*0060*/               @P1 LEA.HI.X R5, R0, c[0x0][0x16c], R3, 0x2, P6 ;
+        /*0070*/               @P4 BRA `(.L_x_0) ;
+        /*0080*/                   FADD R9, R9, R9 ;
+.L_x_0:
+        /*0090*/               @P1 STG.E [R4.64], R2 ;
+        /*00a0*/                   EXIT ;
+)");
+  Result<Code> code = ParseElfText(text, "by hand");
+  ASSERT_TRUE(code.has_value());
+  KernelSummary summary = Analyser(cubin, *code).All().at(0);
+  ASSERT_EQ(summary.accesses.size(), 2u);
+  EXPECT_EQ(summary.accesses[0].Modes(), "R");
+  EXPECT_EQ(summary.accesses[1].offset, 8);
+  EXPECT_EQ(summary.accesses[1].Modes(), "W");
 }
 
 }  // namespace
