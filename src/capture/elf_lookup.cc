@@ -124,16 +124,21 @@ bool IsWanted(const dl_phdr_info& image, Query* query) {
   return wanted;
 }
 
+void* FindIn(const dl_phdr_info& image, const char* name) {
+  void* found = nullptr;
+  for (int i = 0; i < image.dlpi_phnum; ++i) {
+    if (image.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    auto* dynamic =
+        reinterpret_cast<const ElfW(Dyn)*>(image.dlpi_addr + image.dlpi_phdr[i].p_vaddr);
+    const ElfW(Sym)* symbol = Lookup(ReadDynamic(image, dynamic), name);
+    if (symbol) found = reinterpret_cast<void*>(image.dlpi_addr + symbol->st_value);
+  }
+  return found;
+}
+
 int Visit(dl_phdr_info* image, size_t, void* opaque) {
   auto* query = static_cast<Query*>(opaque);
-  if (!IsWanted(*image, query)) return 0;
-  for (int i = 0; i < image->dlpi_phnum; ++i) {
-    if (image->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-    auto* dynamic =
-        reinterpret_cast<const ElfW(Dyn)*>(image->dlpi_addr + image->dlpi_phdr[i].p_vaddr);
-    const ElfW(Sym)* symbol = Lookup(ReadDynamic(*image, dynamic), query->symbol);
-    if (symbol) query->found = reinterpret_cast<void*>(image->dlpi_addr + symbol->st_value);
-  }
+  if (IsWanted(*image, query)) query->found = FindIn(*image, query->symbol);
   return query->found != nullptr;
 }
 
@@ -155,6 +160,32 @@ void* FindElsewhere(const void* own, const char* symbol) {
   Query query{nullptr, symbol, nullptr, own};
   dl_iterate_phdr(Visit, &query);
   return query.found;
+}
+
+void* FindInImageOf(const void* code, const char* symbol) {
+  Query query{nullptr, symbol, nullptr, code};
+  auto visit = [](dl_phdr_info* image, size_t, void* opaque) {
+    auto* wanted = static_cast<Query*>(opaque);
+    if (!Holds(*image, wanted->own)) return 0;
+    wanted->found = FindIn(*image, wanted->symbol);
+    return 1;
+  };
+  dl_iterate_phdr(visit, &query);
+  return query.found;
+}
+
+int CountElsewhere(const void* own, const char* symbol) {
+  struct Counting {
+    Query query;
+    int count = 0;
+  } counting{{nullptr, symbol, nullptr, own}};
+  auto visit = [](dl_phdr_info* image, size_t, void* opaque) {
+    auto* counted = static_cast<Counting*>(opaque);
+    counted->count += IsWanted(*image, &counted->query) && FindIn(*image, counted->query.symbol);
+    return 0;
+  };
+  dl_iterate_phdr(visit, &counting);
+  return counting.count;
 }
 
 ImageSpan SpanOfImage(const void* code, const char* library) {

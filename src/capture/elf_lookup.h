@@ -18,6 +18,11 @@ void* FindBehind(const void* own, const char* symbol);
 // In any image but that one.
 void* FindElsewhere(const void* own, const char* symbol);
 
+// In the image that `code` lies in.
+void* FindInImageOf(const void* code, const char* symbol);
+// In how many images but the one of `own` it is defined.
+int CountElsewhere(const void* own, const char* symbol);
+
 // The addresses of the image that `code` lies in, if its file name starts with `library`.
 struct ImageSpan {
   uintptr_t begin = 0, end = 0;

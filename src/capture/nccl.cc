@@ -40,10 +40,10 @@ template <class... A>
 int Operation(NcclRow row, const NcclSite& site, const NcclOperation& operation, A... arguments) {
   Thread* thread = EnterNccl(row);
   if (!thread || !NoteOperation(*thread, site, operation)) {
-    return CallNccl(row, thread, arguments...);
+    return CallNccl(row, site, thread, arguments...);
   }
   uint64_t before = BeginQueueing(*thread);
-  int result = CallNccl(row, thread, arguments...);
+  int result = CallNccl(row, site, thread, arguments...);
   EndQueueing(*thread, site, before, kOwnCall, result);
   return result;
 }
@@ -52,7 +52,7 @@ template <class... A>
 int MakeComm(NcclRow row, const NcclSite& site, const NcclBirth& birth, Comm* made,
              A... arguments) {
   Thread* thread = EnterNccl(row);
-  int result = CallNccl(row, thread, arguments...);
+  int result = CallNccl(row, site, thread, arguments...);
   if (thread && made) NoteBirth(*thread, site, *made, birth, result);
   return result;
 }
@@ -61,7 +61,7 @@ template <class... A>
 int EndComm(NcclRow row, const NcclSite& site, Comm comm, End how, A... more) {
   Thread* thread = EnterNccl(row);
   if (thread) NoteEnd(*thread, site, comm, how);
-  return CallNccl(row, thread, comm, more...);
+  return CallNccl(row, site, thread, comm, more...);
 }
 
 // Groups nest; the outermost end queues what was called.
@@ -70,20 +70,20 @@ int EndGroup(NcclRow row, const NcclSite& site, Queueing how, A... arguments) {
   Thread* thread = EnterNccl(row);
   if (thread && thread->nccl_depth) --thread->nccl_depth;
   if (!thread || thread->nccl_depth || thread->nccl_calls == 0) {
-    return CallNccl(row, thread, arguments...);
+    return CallNccl(row, site, thread, arguments...);
   }
   uint64_t before = BeginQueueing(*thread);
-  int result = CallNccl(row, thread, arguments...);
+  int result = CallNccl(row, site, thread, arguments...);
   EndQueueing(*thread, site, before, how, result);
   thread->nccl_calls = 0;
   return result;
 }
 
 template <class... A>
-int Unmodelled(NcclRow row, A... arguments) {
+int Unmodelled(NcclRow row, const NcclSite& site, A... arguments) {
   Thread* thread = EnterNccl(row);
   if (thread) CountGap(Gap::kNcclOneSided);
-  return CallNccl(row, thread, arguments...);
+  return CallNccl(row, site, thread, arguments...);
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ SS_NCCL(CommInitRankScalable, Comm* made, int ranks, int rank, int ids, UniqueId
 SS_NCCL(CommInitAll, Comm* made, int count, const int* devices) {
   NcclSite site = SS_HERE;
   Thread* thread = EnterNccl(kNccl_CommInitAll);
-  int result = CallNccl(kNccl_CommInitAll, thread, made, count, devices);
+  int result = CallNccl(kNccl_CommInitAll, site, thread, made, count, devices);
   for (int i = 0; thread && made && result == kNcclSuccess && i < count; ++i) {
     NcclBirth birth{.how = kInitAll,
                     .rank = i,
@@ -173,7 +173,7 @@ SS_NCCL(CommRevoke, Comm comm, int flags) {
 
 SS_NCCL(GroupStart, void) {
   Thread* thread = EnterNccl(kNccl_GroupStart);
-  int result = CallNccl(kNccl_GroupStart, thread);
+  int result = CallNccl(kNccl_GroupStart, SS_HERE, thread);
   if (thread && result == kNcclSuccess && thread->nccl_depth++ == 0) OpenGroup(*thread);
   return result;
 }
@@ -263,14 +263,14 @@ SS_NCCL(Recv, void* receive, size_t count, int type, int peer, Comm comm, Stream
 
 SS_NCCL(PutSignal, const void* local, size_t count, int type, int peer, void* window, size_t offset,
         int signal, int context, unsigned flags, Comm comm, Stream stream) {
-  return Unmodelled(kNccl_PutSignal, local, count, type, peer, window, offset, signal, context,
-                    flags, comm, stream);
+  return Unmodelled(kNccl_PutSignal, SS_HERE, local, count, type, peer, window, offset, signal,
+                    context, flags, comm, stream);
 }
 SS_NCCL(Signal, int peer, int signal, int context, unsigned flags, Comm comm, Stream stream) {
-  return Unmodelled(kNccl_Signal, peer, signal, context, flags, comm, stream);
+  return Unmodelled(kNccl_Signal, SS_HERE, peer, signal, context, flags, comm, stream);
 }
 SS_NCCL(WaitSignal, int count, void* descriptions, Comm comm, Stream stream) {
-  return Unmodelled(kNccl_WaitSignal, count, descriptions, comm, stream);
+  return Unmodelled(kNccl_WaitSignal, SS_HERE, count, descriptions, comm, stream);
 }
 
 // With a scalar in device memory (residence 0), each operation that uses `op` reads that as well.
@@ -278,16 +278,16 @@ SS_NCCL(RedOpCreatePreMulSum, int* op, void* scalar, int type, int residence, Co
   constexpr int kScalarDevice = 0;
   Thread* thread = EnterNccl(kNccl_RedOpCreatePreMulSum);
   if (thread && residence == kScalarDevice) CountGap(Gap::kNcclScalar);
-  return CallNccl(kNccl_RedOpCreatePreMulSum, thread, op, scalar, type, residence, comm);
+  return CallNccl(kNccl_RedOpCreatePreMulSum, SS_HERE, thread, op, scalar, type, residence, comm);
 }
 
 // --- memory: whatever NCCL calls to get it, it is the program's
 
 namespace {
 template <class... A>
-int Quietly(NcclRow row, Thread& thread, A... arguments) {
+int Quietly(NcclRow row, const NcclSite& site, Thread& thread, A... arguments) {
   thread.in_driver = true;
-  int result = CallNccl(row, &thread, arguments...);
+  int result = CallNccl(row, site, &thread, arguments...);
   thread.in_driver = false;
   return result;
 }
@@ -297,10 +297,10 @@ SS_NCCL(MemAlloc, void** made, size_t bytes) {
   constexpr uint64_t kDevice = 1;
   NcclSite site = SS_HERE;
   Thread* thread = EnterNccl(kNccl_MemAlloc);
-  if (!thread || !made) return CallNccl(kNccl_MemAlloc, thread, made, bytes);
+  if (!thread || !made) return CallNccl(kNccl_MemAlloc, site, thread, made, bytes);
   uint64_t context = CurrentContext(*thread);
   uint64_t stack = StackOf(*thread, site.caller, site.cfa);
-  int result = Quietly(kNccl_MemAlloc, *thread, made, bytes);
+  int result = Quietly(kNccl_MemAlloc, site, *thread, made, bytes);
   if (result != kNcclSuccess) return result;
   auto address = reinterpret_cast<uint64_t>(*made);
   g_ranges.device.Widen(address, address + bytes);
@@ -315,12 +315,12 @@ SS_NCCL(MemFree, void* address) {
   constexpr uint64_t kDevice = 1;
   NcclSite site = SS_HERE;
   Thread* thread = EnterNccl(kNccl_MemFree);
-  if (!thread) return CallNccl(kNccl_MemFree, thread, address);
+  if (!thread) return CallNccl(kNccl_MemFree, site, thread, address);
   // Before the call: behind it the address may already be another thread's.
   Note(*thread, trace::view::Free{.address = reinterpret_cast<uint64_t>(address),
                                   .kind = kDevice,
                                   .stack = StackOf(*thread, site.caller, site.cfa)});
-  return Quietly(kNccl_MemFree, *thread, address);
+  return Quietly(kNccl_MemFree, site, *thread, address);
 }
 
 }  // namespace ss::capture

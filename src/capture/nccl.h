@@ -28,8 +28,10 @@ extern const char* const kNcclNames[kNcclRows];  // with the prefix nccl
 // Row of an exported name, kNoNcclRow for all others.
 int FindNccl(const char* symbol);
 
-// The next definition behind ours; null while no image of the process has one.
-void* NcclReal(int row);
+// Where a call from `caller` goes: the next definition behind ours; null while no image of the
+// process has one. In a process with several, a library that has its own is given that: NCCL calls
+// itself by its public names, and those lead to us.
+void* NcclReal(int row, const void* caller);
 // What dlsym shall give for `found`: ours, and null where ours was all that there was to find.
 void* RedirectNccl(int row, void* found);
 // True when nobody but us defines it.

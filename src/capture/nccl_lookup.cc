@@ -1,4 +1,5 @@
 // Which definition of an NCCL function is behind ours, and what lookups by name are told.
+#include <link.h>
 #include <string.h>
 
 #include <atomic>
@@ -65,13 +66,39 @@ int FindNccl(const char* symbol) {
   return kNoNcclRow;
 }
 
+namespace {
+
+std::atomic<uint64_t> g_loads;  // dlpi_adds at the last count
+std::atomic<bool> g_several;
+
+bool SeveralNccls() {
+  uint64_t loads = 0;
+  auto read = [](dl_phdr_info* image, size_t, void* to) {
+    *static_cast<uint64_t*>(to) = image->dlpi_adds;
+    return 1;
+  };
+  dl_iterate_phdr(read, &loads);
+  if (g_loads.load(std::memory_order_acquire) != loads) {
+    g_several.store(CountElsewhere(kOurs[0], kNcclNames[kNccl_GroupStart]) > 1);
+    g_loads.store(loads, std::memory_order_release);
+  }
+  return g_several.load(std::memory_order_relaxed);
+}
+
 // A definition that was not there may come with a library that is loaded later: asked again.
-void* NcclReal(int row) {
+void* Next(int row) {
   void* function = g_real[row].load(std::memory_order_acquire);
   if (function) return function;
   function = FindBehind(kOurs[row], kNcclNames[row]);
   if (function) SetReal(row, function);
   return function;
+}
+
+}  // namespace
+
+void* NcclReal(int row, const void* caller) {
+  void* own = SeveralNccls() ? FindInImageOf(caller, kNcclNames[row]) : nullptr;
+  return own ? own : Next(row);
 }
 
 // A second NCCL in the process would be called through the first one's functions: it stays unseen.

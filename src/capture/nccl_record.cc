@@ -89,6 +89,7 @@ void TellOnce(Thread& thread, Known& known) {
 }
 
 void SeenComm(Thread& thread, uint64_t comm) {
+  if (comm == 0) return;  // NCCL will refuse it
   Known* known = Find(comm);
   if (!known) known = Add(comm);
   if (!known) return Tell(thread, comm, {}, 0);
@@ -172,6 +173,7 @@ void NoteBirth(Thread& thread, const NcclSite& site, const void* comm, const Ncc
 
 void NoteEnd(Thread& thread, const NcclSite& site, const void* comm, uint64_t how) {
   constexpr uint64_t kAbort = 2;  // the last one that frees the handle
+  if (!comm) return;
   Known* known = Find(Word(comm));
   if (known && known->told.load()) {
     Note(thread,

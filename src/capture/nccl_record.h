@@ -47,8 +47,8 @@ struct NcclBirth {
 Thread* EnterNccl(NcclRow row);
 
 template <class... A>
-int CallNccl(NcclRow row, Thread* thread, A... arguments) {
-  void* real = NcclReal(row);
+int CallNccl(NcclRow row, const NcclSite& site, Thread* thread, A... arguments) {
+  void* real = NcclReal(row, site.caller);
   // Only a program that was linked against a function that no library of the process defines.
   if (!real) return kNcclSystemError;
   if (thread) ++thread->in_nccl;

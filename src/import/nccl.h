@@ -53,6 +53,8 @@ class Nccl {
     return calls;
   }
 
+  bool HasOpen() const { return !open_.empty(); }
+
   bool nonblocking = false;                      // some call was queued by a thread of NCCL's
   std::unordered_map<StringId, bool> is_kernel;  // by name: a kernel of NCCL's
 

@@ -238,8 +238,8 @@ void Importer::State::JoinStreams(const std::vector<StreamLife>& streams, bool b
 // Whether a launch is NCCL's work for a collective that has its own record. A kernel of NCCL's that
 // is not means that collectives were not seen; it stays a launch of which nothing is known.
 bool Importer::State::IsNcclsOwn(const trace::Launch& record, StringId kernel) {
-  const bool own =
-      (record.kind & kInsideCallBit) || ((record.kind & kByNcclBit) && nccl_.nonblocking);
+  const bool own = (record.kind & kInsideCallBit) ||
+                   ((record.kind & kByNcclBit) && (nccl_.nonblocking || nccl_.HasOpen()));
   if (own) {
     counts_.Add(Count::kNcclOwnLaunches);
     return true;

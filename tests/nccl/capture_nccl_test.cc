@@ -154,6 +154,14 @@ TEST(NcclAbsent, NothingLooksAsIfThereWereOne) {
   EXPECT_EQ(watched.Printed().size(), 6u);
 }
 
+TEST(NcclSecond, StaysAmongItself) {
+  Watched watched = ss::test::Run({Program("nccl_opened"), "second"}, Options());
+  ASSERT_EQ(watched.status, 0) << watched.errors;
+  EXPECT_EQ(watched.Printed()["in_first"], 1u);
+  EXPECT_EQ(watched.Printed()["in_second"], 2u);
+  EXPECT_EQ(watched.Unmodelled()["NCCL function of a second library"], 3u);
+}
+
 struct Judged {
   Report report;
   Coverage coverage;

@@ -41,17 +41,45 @@ int Absent() {
   return 0;
 }
 
+template <class F>
+F* Find(void* library, const char* name) {
+  return reinterpret_cast<F*>(dlsym(library, name));
+}
+
+bool StartDriver() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  if (!driver) return false;
+  CUcontext context;
+  using Retain = CUresult(CUcontext*, CUdevice);
+  return Find<decltype(cuInit)>(driver, "cuInit")(0) == 0 &&
+         Find<Retain>(driver, "cuDevicePrimaryCtxRetain")(&context, 0) == 0 &&
+         Find<decltype(cuCtxSetCurrent)>(driver, "cuCtxSetCurrent")(context) == 0;
+}
+
+// What the second one calls by its own public names must not end in the first.
+int Second() {
+  void* first = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  void* second = dlopen("libnccl_second.so", RTLD_NOW | RTLD_LOCAL);
+  if (!first || !second || !StartDriver()) return 3;
+  NcclId id{};
+  id.bytes[127] = 'z';
+  NcclComm comm = nullptr, other = nullptr;
+  CUstream stream = nullptr;
+  int failed = Find<decltype(ncclCommInitRank)>(first, "ncclCommInitRank")(&comm, 2, id, 0);
+  failed += Find<decltype(ncclBcast)>(first, "ncclBcast")(nullptr, 1, 7, 0, comm, stream);
+  failed += Find<decltype(ncclCommInitRank)>(second, "ncclCommInitRank")(&other, 2, id, 0);
+  for (int i = 0; i < 2; ++i) {
+    failed += Find<decltype(ncclBcast)>(second, "ncclBcast")(nullptr, 1, 7, 0, other, stream);
+  }
+  printf("in_first %u\n", Find<unsigned()>(first, "nccl_stand_in_kernels")());
+  printf("in_second %u\n", Find<unsigned()>(second, "nccl_stand_in_kernels")());
+  return failed;
+}
+
 int Hidden() {
   void* library = dlopen("libcontains_nccl.so", RTLD_NOW | RTLD_LOCAL);
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-  if (!library || !driver) return 3;
-  auto reduce = reinterpret_cast<int (*)(CUstream)>(dlsym(library, "hidden_all_reduce"));
-  auto init = reinterpret_cast<decltype(&cuInit)>(dlsym(driver, "cuInit"));
-  using Retain = CUresult (*)(CUcontext*, CUdevice);
-  auto retain = reinterpret_cast<Retain>(dlsym(driver, "cuDevicePrimaryCtxRetain"));
-  auto set = reinterpret_cast<decltype(&cuCtxSetCurrent)>(dlsym(driver, "cuCtxSetCurrent"));
-  CUcontext context;
-  if (!reduce || init(0) || retain(&context, 0) || set(context)) return 4;
+  auto* reduce = library ? Find<int(CUstream)>(library, "hidden_all_reduce") : nullptr;
+  if (!reduce || !StartDriver()) return 3;
   Show("by_default", dlsym(RTLD_DEFAULT, "ncclAllReduce") != nullptr);
   return reduce(nullptr);
 }
@@ -61,6 +89,7 @@ int Hidden() {
 int main(int, char** argv) {
   if (strcmp(argv[1], "absent") == 0) return Absent();
   if (strcmp(argv[1], "hidden") == 0) return Hidden();
+  if (strcmp(argv[1], "second") == 0) return Second();
   if (strcmp(argv[1], "handle") == 0) return ByHandle(argv[2]);
   Body body = FindBody();  // as Python opens an extension module
   return body ? body(nullptr, argv[2]) : 3;
