@@ -68,7 +68,9 @@ void TraceWriter::AddRecord(OpenBlock* block, const RawRecord& raw) {
 void TraceWriter::CloseBlock(OpenBlock* block) {
   if (block->header.records == 0) return;
   std::string packed = PackBlock(block->header, block->raw);
-  bool fits = !full_ || file_.size() + packed.size() <= options_.max_bytes;
+  // After a first loss nothing is kept: with a gap in it, what was ordered would look like a race.
+  bool room = !full_ || file_.size() + packed.size() <= options_.max_bytes;
+  bool fits = stats_.lost == 0 && room;
   if (fits && Write(packed)) {
     last_seq_ = std::max(last_seq_, block->header.max_seq);
     if (options_.max_bytes) {

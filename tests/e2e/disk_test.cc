@@ -47,6 +47,7 @@ TEST(FullDisk, AFileSystemThatFillsUpOnTheWay) {
   ExpectSaid(ran, trace, "No space left on device");
   ExpectJudged(ran);
   Kept kept = ReadTrace(trace);
+  ExpectUnbroken(kept.calls);
   EXPECT_GT(kept.stats.lost, 0u);
   EXPECT_GT(kept.calls.size(), 0u);
   EXPECT_LT(kept.calls.size(), kCalls);
