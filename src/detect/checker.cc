@@ -143,7 +143,8 @@ void Checker::TouchRange(const Op& op, size_t index, const Step& step, Access ac
   });
   if (gap != 0) ++untracked_;
   // A write over many cells leaves one history: this keeps ranges from fragmenting for ever.
-  if (cells > 1 && gap == 0 && one_tenant && (entry.mode & kWrite)) {
+  const bool firm = (entry.mode & kWrite) && entry.KnownExtent() && entry.ProvenDirection();
+  if (cells > 1 && gap == 0 && one_tenant && firm) {
     shadow_.Collapse(access.begin, access.end, tenant, entry);
   }
 }
@@ -174,9 +175,11 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
   };
   if (cell.write) check(cell.write);
   cell.ForEachSince(check);
-  if (entry.mode & kWrite) {
+  if ((entry.mode & kWrite) && entry.KnownExtent() && entry.ProvenDirection()) {
     cell.write = entry;
     cell.ClearSince();
+  } else if (entry.mode & kWrite) {
+    cell.AddWeakWrite(entry);
   } else {
     if (cell.more && cell.more->size() >= kManyReaders) DropSubsumed(cell, entry, step);
     cell.AddSince(entry);

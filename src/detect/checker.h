@@ -187,6 +187,9 @@ class Checker {
 };
 
 // How sure a finding is, from the weakest of what it rests on (docs/architecture.md, decision 3).
+// Whether it rests on a word that was not proven to be followed, or on ranges that may not meet: such a
+// finding is `possible` at most, and stands for no other one.
+bool WeaklyEvidenced(const Entry& first, const Entry& second);
 Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, const Op& b);
 
 }  // namespace ss

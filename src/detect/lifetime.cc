@@ -263,8 +263,10 @@ void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, co
         AdviseImplicitSync(tenant, tenant.free, tenant.free_index, "its uses are over at the free");
         continue;
       }
-      known.Join(use.frontier);
-      order_.Expand(&known, tenant.edges, false);
+      if (!WeaklyEvidenced(use.entry, use.entry)) {
+        known.Join(use.frontier);
+        order_.Expand(&known, tenant.edges, false);
+      }
     }
     ReportLifetime(tenant, use, tenant.free, tenant.free_index, absorbed, at_end);
   }

@@ -29,23 +29,25 @@ uint8_t Weakest(uint8_t a, uint8_t b) {
 
 }  // namespace
 
-Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, const Op& b) {
-  auto direction = [](const Entry& entry) { return static_cast<Evidence>(entry.evidence & 0xf); };
-  auto assumed = [](const Entry& entry) {
-    return entry.evidence >> 4 == static_cast<int>(Evidence::kAssumed);
-  };
-  if ((a.flags | b.flags) & (kAmbiguousOrder | kPolling)) return Confidence::kPossible;
-  Evidence weakest = std::max(direction(first), direction(second));
-  if (weakest >= Evidence::kAssumed) return Confidence::kPossible;
-  Confidence confidence = weakest == Evidence::kSchema ? Confidence::kLikely : Confidence::kCertain;
-  if (!assumed(first) && !assumed(second)) return confidence;
+bool WeaklyEvidenced(const Entry& first, const Entry& second) {
+  if (!first.ProvenDirection() || !second.ProvenDirection()) return true;
+  const bool assumed_first = !first.KnownExtent(), assumed_second = !second.KnownExtent();
+  if (!assumed_first && !assumed_second) return false;
   // "From here to the end of the block" is certain to overlap only where both begin at the same
   // byte or the other one's extent is known and holds the byte that this one begins with.
   bool same_begin = first.begin == second.begin;
-  bool known_holds = (!assumed(first) && first.begin <= second.begin && second.begin < first.end) ||
-                     (!assumed(second) && second.begin <= first.begin && first.begin < second.end);
-  if (!same_begin && !known_holds) return Confidence::kPossible;
-  return std::min(confidence, Confidence::kLikely);
+  bool known_holds = (!assumed_first && first.begin <= second.begin && second.begin < first.end) ||
+                     (!assumed_second && second.begin <= first.begin && first.begin < second.end);
+  return !same_begin && !known_holds;
+}
+
+Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, const Op& b) {
+  if ((a.flags | b.flags) & (kAmbiguousOrder | kPolling)) return Confidence::kPossible;
+  if (WeaklyEvidenced(first, second)) return Confidence::kPossible;
+  auto direction = [](const Entry& entry) { return static_cast<Evidence>(entry.evidence & 0xf); };
+  bool schema = std::max(direction(first), direction(second)) == Evidence::kSchema;
+  bool known = first.KnownExtent() && second.KnownExtent();
+  return schema || !known ? Confidence::kLikely : Confidence::kCertain;
 }
 
 void Checker::JudgeConflicts(const Op& op, size_t index, const Step& step) {
@@ -102,6 +104,7 @@ void Checker::JudgeTenant(const Op& op, size_t index, const Step& step,
       continue;
     }
     ReportRace(op, index, step, merged, false);
+    if (WeaklyEvidenced(merged.first, merged.second)) continue;
     Clock source = order_.Frontier(merged.first.lane);
     order_.Expand(&source, tenant.edges, false);
     known.Join(source);

@@ -148,10 +148,9 @@ std::string Importer::State::UseTensorMap(const kernels::Access& access, const W
     const uint64_t past = words.offset(i) - static_cast<uint64_t>(access.offset);
     if (access.stride ? past % access.stride != 0 : past != 0) continue;
     const auto map = tensor_maps_.find(words.value(i));
-    if (map != tensor_maps_.end()) {
-      const TensorMapRange& range = map->second;
-      const MemoryMap::Found found = memory_.Find(range.address);
-      if (found.block == nullptr) continue;
+    const TensorMapRange range = map == tensor_maps_.end() ? TensorMapRange{} : map->second;
+    const MemoryMap::Found found = memory_.Find(range.address);
+    if (found.block != nullptr && found.block->buffer == range.buffer) {
       any = true;
       AddAccess({range.address, std::min(range.address + range.bytes, found.block->end)}, ModeOf(access),
                 found.block->accessed, access.stride ? Evidence::kAssumed : Evidence::kStatic,
@@ -164,18 +163,20 @@ std::string Importer::State::UseTensorMap(const kernels::Access& access, const W
   return any ? "" : "a tensor map whose encoding was not seen";
 }
 
-// The span of a map says all there is: two maps with one first word and different spans leave the larger.
+// The first word of a map is its base address (measured; NVIDIA documents nothing of it). Two maps of one
+// base with different spans leave the larger. A library may write maps by itself: what was encoded for
+// an earlier tenant of the address says nothing.
 void Importer::State::On(const trace::TensorMap& record) {
   const Range range = MakeRange(record.address, record.bytes);
   if (range.begin == range.end) return;
-  auto [at, fresh] = tensor_maps_.try_emplace(record.first_word,
-                                              TensorMapRange{record.address, record.bytes, true});
-  TensorMapRange& known = at->second;
-  if (fresh || (known.address == record.address && known.bytes == record.bytes)) return;
-  known.exact = false;
-  if (known.address != record.address || known.bytes < record.bytes) {
-    known.address = record.address;
-    known.bytes = record.bytes;
+  const MemoryMap::Found found = memory_.Find(record.address);
+  const BufferId buffer = found.block == nullptr ? 0 : found.block->buffer;
+  TensorMapRange& known = tensor_maps_[record.first_word];
+  if (known.address != record.address || known.buffer != buffer) {
+    known = {record.address, record.bytes, buffer, true};
+  } else if (known.bytes != record.bytes) {
+    known.exact = false;
+    known.bytes = std::max(known.bytes, record.bytes);
   }
 }
 

@@ -258,6 +258,7 @@ class Importer::State {
   // What tensor maps cover, by their first 8 bytes; several with one first word: the largest.
   struct TensorMapRange {
     uint64_t address = 0, bytes = 0;
+    BufferId buffer = 0;  // that was there when it was encoded
     bool exact = true;
   };
   std::unordered_map<uint64_t, TensorMapRange> tensor_maps_;

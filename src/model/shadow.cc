@@ -17,7 +17,9 @@ Cell Cell::Copy() const {
 void Cell::AddSince(const Entry& entry) {
   auto same = [&](const Entry& other) {
     constexpr uint8_t kKind = kAtomic | kWrite;
-    return other.lane == entry.lane && (other.mode & kKind) == (entry.mode & kKind);
+    if (other.lane != entry.lane || (other.mode & kKind) != (entry.mode & kKind)) return false;
+    const bool firm = entry.KnownExtent() && entry.ProvenDirection();
+    return firm || other.begin == entry.begin || (more && more->size() >= kMaxBeginnings);
   };
   if (!since || same(since)) {
     since = entry;
@@ -31,6 +33,17 @@ void Cell::AddSince(const Entry& entry) {
     }
   }
   more->push_back(entry);
+}
+
+void Cell::AddWeakWrite(const Entry& entry) {
+  if (entry.ProvenDirection()) {
+    DropIf([&](const Entry& older) { return older.begin == entry.begin; });
+  }
+  if (entry.ProvenDirection() && !write) {
+    write = entry;
+  } else {
+    AddSince(entry);
+  }
 }
 
 // The first cell that ends after the address.

@@ -34,6 +34,10 @@ struct Entry {
   uint8_t evidence = 0;  // direction | extent << 4
 
   explicit operator bool() const { return epoch != 0; }
+  bool ProvenDirection() const {
+    return (evidence & 0xf) != static_cast<uint8_t>(Evidence::kAssumed);
+  }
+  bool KnownExtent() const { return evidence >> 4 != static_cast<uint8_t>(Evidence::kAssumed); }
 };
 
 struct Cell {
@@ -44,6 +48,9 @@ struct Cell {
   std::unique_ptr<std::vector<Entry>> more;
 
   Cell Copy() const;
+  // A write that may have left some of the cell's bytes alone, or all: what was there before stays,
+  // except what is of the same lane and begins at the same byte.
+  void AddWeakWrite(const Entry& entry);
   void ClearSince() {
     since = {};
     if (more) more->clear();
@@ -55,7 +62,9 @@ struct Cell {
     for (Entry& entry : *more) f(entry);
   }
   // Keeps one entry a lane and kind (read, atomic, a kept write): a later one on the same lane
-  // subsumes it.
+  // subsumes it. Where only the beginning of an access is known, one for each beginning, up to
+  // kMaxBeginnings entries in all.
+  static constexpr size_t kMaxBeginnings = 24;
   void AddSince(const Entry& entry);
   template <typename F>
   void DropIf(F drop);
