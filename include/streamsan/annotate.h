@@ -23,6 +23,15 @@ typedef enum streamsan_mode {
   STREAMSAN_ATOMIC = 4
 } streamsan_mode;
 
+/* What a thread is doing, in a framework's terms: text ids (streamsan_text), 0 = nothing to say. The capture
+ * library reads the calling thread's own at every call; the framework's plug-in writes it, plainly. */
+typedef struct streamsan_context {
+  uint64_t operator_text; /* "aten::mm" */
+  uint64_t forward_text;  /* of a backward operator: the forward one */
+  uint64_t module_text;   /* "layers.3.mlp" */
+  uint64_t site_text;     /* "FUNCTION\nFILE\nLINE" */
+} streamsan_context;
+
 /* The table that the capture library exports as `streamsan_annotate_table_v1`. Only ever grows at its end;
  * `size` is the size in bytes of the table that the tool has. */
 typedef struct streamsan_table {
@@ -43,6 +52,10 @@ typedef struct streamsan_table {
   void (*thread_name)(const char* name);
   void (*pool_enter)(const void* pool);
   void (*pool_leave)(const void* pool);
+  uint64_t (*text)(const char* text);
+  streamsan_context* (*thread_context)(void);
+  void (*plug_in)(uint32_t gap, const char* text);
+  uint32_t (*mark)(uint64_t token);
 } streamsan_table;
 
 static inline const streamsan_table* streamsan_find(void) {
@@ -114,6 +127,33 @@ static inline void streamsan_stream_name(const void* stream, const char* name) {
   STREAMSAN_CALL_(stream_name, stream, name);
 }
 static inline void streamsan_thread_name(const char* name) { STREAMSAN_CALL_(thread_name, name); }
+
+/* Number of a text, for streamsan_context; 0 where the tool is absent. A forked child has to ask anew. */
+static inline uint64_t streamsan_text(const char* text) {
+  const streamsan_table* t = streamsan_find();
+  return t && t->size > offsetof(streamsan_table, text) && t->text ? t->text(text) : 0;
+}
+/* The calling thread's own, valid while the thread lives; NULL where the tool is absent. */
+static inline streamsan_context* streamsan_thread_context(void) {
+  const streamsan_table* t = streamsan_find();
+  return t && t->size > offsetof(streamsan_table, thread_context) && t->thread_context
+             ? t->thread_context()
+             : NULL;
+}
+
+/* A framework's plug-in says what it sees (gap = 0), or what it cannot see: then the report's coverage is
+ * incomplete, and says so in these words. */
+static inline void streamsan_plug_in(int gap, const char* text) {
+  STREAMSAN_CALL_(plug_in, (uint32_t)(gap != 0), text);
+}
+
+/* Asks `streamsan run` what it has found up to here; it answers in the file STREAMSAN_ANSWERS/<token in
+ * hexadecimal>.json once it is there. Orders nothing. 0: nothing was recorded of this process, so there is
+ * nothing to ask about and no answer will come. */
+static inline int streamsan_mark(uint64_t token) {
+  const streamsan_table* t = streamsan_find();
+  return t && t->size > offsetof(streamsan_table, mark) && t->mark ? (int)t->mark(token) : 0;
+}
 
 #ifdef __cplusplus
 }

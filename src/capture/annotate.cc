@@ -56,6 +56,7 @@ void Access(const void* stream, const void* base, size_t bytes, uint32_t mode) {
 void HostAccess(const void* base, size_t bytes, uint32_t mode) {
   Thread* thread = Annotating();
   if (!thread) return;
+  TellContext(*thread, thread->ring->Next());
   uint64_t stack = SS_STACK(*thread);
   Note(*thread, trace::view::NoteHostAccess{.address = Word(base),
                                             .bytes = bytes,
@@ -77,6 +78,7 @@ void Acquire(const void* tag) {
 void PoolAlloc(const void* pool, const void* base, size_t bytes, const void* stream) {
   Thread* thread = Annotating();
   if (!thread) return;
+  TellContext(*thread, thread->ring->Next());
   Widen(base, bytes);
   uint64_t handle = Stream(stream);
   uint64_t context = ContextFor(*thread, handle);
@@ -92,6 +94,7 @@ void PoolAlloc(const void* pool, const void* base, size_t bytes, const void* str
 void PoolFree(const void* pool, const void* base) {
   Thread* thread = Annotating();
   if (!thread) return;
+  TellContext(*thread, thread->ring->Next());
   uint64_t stack = SS_STACK(*thread);
   Note(*thread,
        trace::view::NotePoolFree{.pool = Word(pool), .address = Word(base), .stack = stack});
@@ -100,6 +103,7 @@ void PoolFree(const void* pool, const void* base) {
 void PoolRecordUse(const void* pool, const void* base, const void* stream) {
   Thread* thread = Annotating();
   if (!thread) return;
+  TellContext(*thread, thread->ring->Next());
   uint64_t handle = Stream(stream);
   uint64_t context = ContextFor(*thread, handle);
   uint64_t stack = SS_STACK(*thread);
@@ -148,6 +152,27 @@ void PoolLeave(const void*) {
   if (thread && thread->in_allocator) --thread->in_allocator;
 }
 
+uint64_t Text(const char* text) {
+  Thread* thread = Annotating();
+  return thread && text ? TextId(*thread, text) : 0;
+}
+
+streamsan_context* ThreadContext() { return &t_context; }
+
+uint32_t Mark(uint64_t token) {
+  Thread* thread = CurrentThread();  // opens no session
+  if (!thread) return 0;
+  Note(*thread, trace::view::Mark{.token = token});
+  return 1;
+}
+
+void PlugIn(uint32_t gap, const char* text) {
+  Thread* thread = Annotating();
+  if (!thread) return;
+  uint64_t id = TextId(*thread, text ? text : "");
+  Note(*thread, trace::view::PlugIn{.gap = gap, .text_id = id});
+}
+
 }  // namespace
 
 extern "C"
@@ -169,6 +194,10 @@ extern "C"
         .thread_name = ThreadName,
         .pool_enter = PoolEnter,
         .pool_leave = PoolLeave,
+        .text = Text,
+        .thread_context = ThreadContext,
+        .plug_in = PlugIn,
+        .mark = Mark,
 };
 
 }  // namespace ss::capture

@@ -67,6 +67,7 @@ struct Call : RawCall {
   template <class... A>
   CUresult Forward(A... arguments) {
     before = thread->ring->Begin();
+    TellContext(*thread, before);
     thread->in_driver = true;
     CUresult result = Plain(arguments...);
     thread->in_driver = false;

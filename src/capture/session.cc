@@ -24,6 +24,9 @@
 #include "src/trace/ring_protocol.h"
 
 namespace ss::capture {
+
+[[gnu::tls_model("initial-exec")]] thread_local streamsan_context t_context;
+
 namespace {
 
 enum State : int {

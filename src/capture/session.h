@@ -12,6 +12,7 @@
 #include "src/trace/encode.h"
 #include "src/trace/ring.h"
 #include "src/trace/ring_client.h"
+#include "streamsan/annotate.h"
 
 namespace ss::capture {
 
@@ -32,8 +33,9 @@ struct Thread {
   StackCache* stack_cache;
   uintptr_t stack_low;  // this thread's own stack
   uintptr_t stack_high;
-  uint8_t* record;  // trace::kMaxRecord bytes
-  uint64_t* words;  // 2 * kMaxWords
+  uint8_t* record;         // trace::kMaxRecord bytes
+  uint64_t* words;         // 2 * kMaxWords
+  streamsan_context told;  // the last Doing record
 };
 constexpr uint32_t kMaxWords = 3200;  // of a launch, as many as a record holds for certain
 
@@ -56,6 +58,28 @@ template <class View>
 void Note(Thread& thread, const View& view) {
   uint64_t seq = thread.ring->Next();
   size_t bytes = trace::Encode(thread.record, trace::kMaxRecord, seq, seq, view);
+  thread.ring->Append(thread.record, bytes);
+}
+
+// What a framework says that this thread is doing. Not part of Thread: the framework keeps its
+// address for as long as the thread lives, through forks and through the end of our own part of the
+// thread.
+[[gnu::tls_model("initial-exec")]] extern thread_local streamsan_context t_context;
+
+// Before a record that has a call site: what the thread is doing, where that has changed. Told late
+// and not at every change, because most operators reach no driver call. `seq` is the call's own
+// number: the record sorts in front of it.
+inline void TellContext(Thread& thread, uint64_t seq) {
+  const streamsan_context& now = t_context;
+  streamsan_context& told = thread.told;
+  if (__builtin_memcmp(&now, &told, sizeof now) == 0) [[likely]]
+    return;
+  told = now;
+  size_t bytes = trace::Encode(thread.record, trace::kMaxRecord, seq, seq,
+                               trace::view::Doing{.operator_text = now.operator_text,
+                                                  .forward_text = now.forward_text,
+                                                  .module_text = now.module_text,
+                                                  .site_text = now.site_text});
   thread.ring->Append(thread.record, bytes);
 }
 

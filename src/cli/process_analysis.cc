@@ -20,6 +20,14 @@ std::string CommandText(const std::vector<std::string>& words) {
   return text;
 }
 
+// The program's line first: reports name the first frame that has one.
+std::vector<Frame> FrontFrames(const DescribedStack& stack) {
+  std::vector<Frame> frames;
+  if (stack.line) frames.push_back({stack.function, stack.file, stack.line, "", 0});
+  if (!stack.module.empty()) frames.push_back({"module " + stack.module, "", 0, "", 0});
+  return frames;
+}
+
 void SetRank(Report& report, int64_t rank) {
   if (rank < 0) return;
   for (Finding& finding : report.findings) {
@@ -73,6 +81,11 @@ void ProcessAnalysis::Unpark(bool all) {
   }
 }
 
+void ProcessAnalysis::Settle(uint64_t seq) {
+  Unpark(true);
+  importer_.Advance(seq + 1, *this);
+}
+
 Report ProcessAnalysis::Finish() {
   Unpark(true);
   importer_.Finish(*this);
@@ -99,6 +112,11 @@ StackId ProcessAnalysis::AddStacksTo(Symboliser& symbols, StackId offset) const 
     symbols.AddStack(id + offset, {addresses.begin(), addresses.end()});
     highest = std::max(highest, id + offset);
   });
+  for (const DescribedStack& stack : importer_.described_stacks()) {
+    std::span<const uint64_t> addresses = importer_.stacks().Get(stack.recorded);
+    symbols.AddStack(stack.id + offset, FrontFrames(stack), {addresses.begin(), addresses.end()});
+    highest = std::max(highest, stack.id + offset);
+  }
   return highest;
 }
 

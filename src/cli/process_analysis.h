@@ -36,6 +36,10 @@ class ProcessAnalysis : private ImportSink {
   size_t hazards() const { return engine_.hazards(); }
   const ProcessInfo& process() const { return importer_.process(); }
 
+  // Judges all that was fed, numbers up to `seq`: waits for kernels, lets held operations out.
+  void Settle(uint64_t seq);
+  // The report as if the process ended here, without coverage; see Analysis::SoFar.
+  Report SoFar() const { return engine_.SoFar(); }
   // The report, with what was seen of the process; stack ids are the trace's own.
   Report Finish();
   // Adds the process's images and stacks, ids moved by `offset`; returns the highest id used.
@@ -64,5 +68,8 @@ class ProcessAnalysis : private ImportSink {
 // report's coverage. `symbols` and `stacks` (highest stack id so far) grow. Errors: not a trace.
 Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& options,
                                 Symboliser& symbols, StackId& stacks);
+
+// What `streamsan check` does before it prints: one report over all inputs. Errors name the file.
+Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols);
 
 }  // namespace ss

@@ -39,6 +39,17 @@ void Importer::State::ReportUnresolved(Coverage& coverage) const {
   }
 }
 
+// Without its plug-in, the blocks inside PyTorch's segments are not known.
+void Importer::State::AddPlugIns(Coverage* coverage) const {
+  for (StringId gap : gaps_) coverage->notes.push_back(strings_.Get(gap));
+  if (pytorch_ && !plug_in_) {
+    coverage->notes.push_back(
+        "PyTorch runs without StreamSan's plug-in: what its caching allocator hands out and takes "
+        "back is not seen (PYTHONPATH was cleared, or Python was started with -I or -E)");
+  }
+  if (!gaps_.empty() || (pytorch_ && !plug_in_)) coverage->complete = false;
+}
+
 Coverage Importer::State::MakeCoverage() const {
   Coverage coverage;
   coverage.dropped = dropped_;
@@ -59,6 +70,7 @@ Coverage Importer::State::MakeCoverage() const {
       dropped_ == 0 && !process_.late && unmodelled_.empty() && launches_ == launches_resolved_;
   ReportUnresolved(coverage);
   counts_.Report(coverage);
+  AddPlugIns(&coverage);
   if (held_.ambiguous() != 0) {
     coverage.notes.push_back(
         fmt::format("operations of ambiguous order, because calls of two threads on one stream or "

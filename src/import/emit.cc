@@ -16,7 +16,7 @@ Op& Importer::State::Emit(OpKind kind, uint64_t stack) {
   op.kind = kind;
   op.host = now_.life->host;
   op.id = ++last_op_;
-  op.stack = static_cast<StackId>(stack);
+  op.stack = doings_.Stack(stack, now_.life->doing);
   if (exiting_) op.flags |= kProcessExit;
   if (now_.unordered) op.flags |= kAmbiguousOrder;
   return op;

@@ -47,7 +47,7 @@ bool ExistsAtReturn(const trace::Body& body) {
 }  // namespace
 
 Importer::State::State(StringTable& strings, ImportOptions options)
-    : strings_(strings), options_(options), texts_(strings) {
+    : strings_(strings), options_(options), doings_(strings), texts_(strings) {
   stream_names_.push_back(0);  // StreamId 0 = none
 }
 
@@ -171,6 +171,9 @@ const kernels::KernelEntry* Importer::WaitsFor(const trace::Record& record) cons
 Coverage Importer::coverage() const { return state_->MakeCoverage(); }
 const ProcessInfo& Importer::process() const { return state_->process_; }
 const StackTable& Importer::stacks() const { return state_->stacks_; }
+const std::vector<DescribedStack>& Importer::described_stacks() const {
+  return state_->doings_.stacks();
+}
 const std::vector<Image>& Importer::images() const { return state_->images_; }
 
 std::vector<std::pair<std::string, uint64_t>> Importer::call_counts() const {

@@ -19,6 +19,7 @@
 
 #include "src/base/result.h"
 #include "src/base/strings.h"
+#include "src/import/doing.h"
 #include "src/import/tables.h"
 #include "src/program/finding.h"
 #include "src/program/op.h"
@@ -72,6 +73,8 @@ class Importer {
 
   const ProcessInfo& process() const;
   const StackTable& stacks() const;
+  // Further ids that operations have: a recorded stack with what the framework said on top.
+  const std::vector<DescribedStack>& described_stacks() const;
   const std::vector<Image>& images() const;  // mapped executables, in order of their records
   // Calls per hooked function, from the trace's own counters; empty where it has none (killed
   // process).

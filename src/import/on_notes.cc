@@ -1,4 +1,6 @@
 // Annotations that are not about tenancies (those are in on_memory.cc).
+#include <algorithm>
+
 #include "src/import/state.h"
 
 namespace ss {
@@ -76,6 +78,19 @@ void Importer::State::On(const trace::NoteThreadName& record) {
   const StringId name = TextOf(record.text_id);
   if (name == 0 || now_.life->name == name) return;
   NameThread(*now_.life, FreeThreadName(strings_.Get(name)));
+}
+
+void Importer::State::On(const trace::PlugIn& record) {
+  plug_in_ = true;
+  const StringId text = TextOf(record.text_id);
+  if (record.gap == 0 || std::find(gaps_.begin(), gaps_.end(), text) != gaps_.end()) return;
+  gaps_.push_back(text);
+}
+
+// Texts that are not known leave a gap and nothing else: this only describes.
+void Importer::State::On(const trace::Doing& record) {
+  now_.life->doing = {texts_.Get(record.operator_text), texts_.Get(record.forward_text),
+                      texts_.Get(record.module_text), texts_.Get(record.site_text)};
 }
 
 }  // namespace ss

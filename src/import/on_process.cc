@@ -88,7 +88,10 @@ void Importer::State::On(const trace::Stack& record) {
   stacks_.Add(static_cast<StackId>(record.stack_id), record.addresses);
 }
 
-void Importer::State::On(const trace::Module& record) { images_.push_back(record); }
+void Importer::State::On(const trace::Module& record) {
+  images_.push_back(record);
+  pytorch_ = pytorch_ || record.path.find("/libc10_cuda.so") != std::string::npos;
+}
 void Importer::State::On(const trace::Dropped& record) { dropped_ += record.count; }
 
 void Importer::State::On(const trace::Unmodelled& record) {

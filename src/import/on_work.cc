@@ -39,7 +39,7 @@ void Importer::State::On(const trace::Launch& record) {
   if (IsNcclsOwn(record, function.name)) return;
   const StreamLife& stream = StreamOf(record.stream, record.context);
   Op& op = EmitOn(OpKind::kKernel, stream, record.stack);
-  op.name = function.name;
+  op.name = doings_.Name(function.name, now_.life->doing);
   if (record.kind & kProgrammaticBit) op.flags |= PdlFlags(function);
   bool resolved = FindAccesses(function, record.words, op);
   if (!now_.life->notes.empty()) {
@@ -199,6 +199,7 @@ void Importer::State::On(const trace::Copy& record) {
   }
   const StreamLife& stream = StreamOf(record.stream, record.context);
   Op& op = EmitOn(OpKind::kCopy, stream, record.stack);
+  op.name = doings_.Name(0, now_.life->doing);
   if (record.blocking != 0) op.flags |= kBlocking;
   const Evidence extent = record.exact != 0 ? Evidence::kExact : Evidence::kAssumed;
   AddCopySide(source, kRead, extent);
@@ -214,6 +215,7 @@ void Importer::State::On(const trace::Memset& record) {
   if (range.begin == range.end) return DropNotes(record.stream);
   const StreamLife& stream = StreamOf(record.stream, record.context);
   Op& op = EmitOn(OpKind::kMemset, stream, record.stack);
+  op.name = doings_.Name(0, now_.life->doing);
   if (record.blocking != 0) op.flags |= kBlocking;
   AddCopySide(range, kWrite, record.bounding != 0 ? Evidence::kAssumed : Evidence::kExact);
   if (!now_.life->notes.empty()) TakeNotes(op, record.stream);

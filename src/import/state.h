@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/import/counts.h"
+#include "src/import/doing.h"
 #include "src/import/hold.h"
 #include "src/import/importer.h"
 #include "src/import/memory_map.h"
@@ -35,6 +36,7 @@ class Importer::State {
   const ImportOptions options_;
   ProcessInfo process_;
   StackTable stacks_;
+  Doings doings_;
   std::vector<Image> images_;
   TextTable texts_;
   std::map<uint64_t, uint64_t> call_counts_;  // by text id
@@ -54,6 +56,7 @@ class Importer::State {
     uint64_t number = 0;  // in first-seen order; 0 is "main"
     StringId name = 0;
     std::vector<Note> notes;
+    Doing doing;
   };
   struct Declared {
     uint64_t offset = 0;
@@ -109,6 +112,7 @@ class Importer::State {
   void CheckOverlap(Op& op, Touch touch);
   Touch Queues(const StreamLife& stream) const;
   Touch Looks(const StreamLife& stream) const;
+  void AddPlugIns(Coverage* coverage) const;
   void AddAccess(Range range, uint8_t mode, MemoryKind memory, Evidence direction, Evidence extent);
   Range MakeRange(uint64_t address, uint64_t bytes);
   uint64_t Tag(uint64_t address) const { return address + (uint64_t{options_.rank} << 48); }
@@ -228,6 +232,9 @@ class Importer::State {
   void On(const trace::NoteDeviceFlag&);
   void On(const trace::NoteStreamName&);
   void On(const trace::NoteThreadName&);
+  void On(const trace::Doing&);
+  void On(const trace::PlugIn&);
+  void On(const trace::Mark&) {}  // for whoever feeds the importer
 
   // Order.
   Now now_;
@@ -282,6 +289,8 @@ class Importer::State {
     std::string reason;  // of the latest launch
   };
   std::map<StringId, UnresolvedKernel> unresolved_;
+  bool plug_in_ = false, pytorch_ = false;   // whose image is mapped
+  std::vector<StringId> gaps_;               // that plug-ins told of
 };
 
 }  // namespace ss

@@ -45,7 +45,12 @@ void Symboliser::AddModule(ModuleMap module) {
 }
 
 void Symboliser::AddStack(StackId stack, std::vector<uint64_t> addresses) {
-  raw_[stack] = Raw{spaces_.size() - 1, std::move(addresses)};
+  AddStack(stack, {}, std::move(addresses));
+}
+
+void Symboliser::AddStack(StackId stack, std::vector<Frame> front,
+                          std::vector<uint64_t> addresses) {
+  raw_[stack] = Raw{spaces_.size() - 1, std::move(addresses), std::move(front)};
   resolved_.erase(stack);
 }
 
@@ -64,6 +69,7 @@ const std::vector<Frame>& Symboliser::Frames(StackId stack) {
   auto [at, fresh] = resolved_.try_emplace(stack);
   auto raw = raw_.find(stack);
   if (!fresh || raw == raw_.end()) return at->second;
+  at->second = raw->second.front;
   for (uint64_t address : raw->second.addresses) {
     Resolve(spaces_[raw->second.space], address, at->second);
   }

@@ -49,6 +49,8 @@ class Symboliser {
   void AddModule(ModuleMap module);
   // `addresses` are return addresses, innermost first.
   void AddStack(StackId stack, std::vector<uint64_t> addresses);
+  // With frames that are known already in front of them: an interpreter's.
+  void AddStack(StackId stack, std::vector<Frame> front, std::vector<uint64_t> addresses);
 
   // Innermost first; empty for 0 and for a stack that was never added.
   const std::vector<Frame>& Frames(StackId stack);
@@ -58,6 +60,7 @@ class Symboliser {
   struct Raw {
     size_t space = 0;
     std::vector<uint64_t> addresses;
+    std::vector<Frame> front;
   };
 
   void Resolve(const Space& space, uint64_t address, std::vector<Frame>& frames);

@@ -29,6 +29,7 @@ Rule RuleOf(uint32_t id) {
       return {Role::kName, id, 1};
     case NoteKernelAccess::kId:
     case ImageBytes::kId:
+    case PlugIn::kId:
       return {Role::kName, id, 2};
     case ImageLoad::kId:
       return {Role::kName, id, 1, 1};
@@ -36,6 +37,7 @@ Rule RuleOf(uint32_t id) {
     case Thread::kId:
     case ThreadEnd::kId:
     case NoteThreadName::kId:
+    case Doing::kId:
     case Counters::kId:
     case ProcessEnd::kId:
       return {Role::kName, id, 0};
