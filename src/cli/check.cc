@@ -32,23 +32,29 @@ Result<Report> AnalyseLitmus(const std::string& path, const AnalyseOptions& opti
 
 }  // namespace
 
-int CheckCommand(const CheckCommandOptions& options) {
+Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols) {
   Result<std::vector<std::string>> files = FindInputs(options.paths, {".sst"});
-  if (!files) return Complain(files.error());
-  Result<Output> output = Output::Open(options.report);
-  if (!output) return Complain(output.error());
+  if (!files) return tl::unexpected(files.error());
   AnalyseOptions engine = EngineOptions(options.report);
-  Symboliser symbols;
   StackId stacks = 0;
   std::vector<Report> reports;
   for (const std::string& path : *files) {
     Result<Report> report = HasSuffix(path, ".litmus")
                                 ? AnalyseLitmus(path, engine)
                                 : AnalyseTraceFile(path, engine, symbols, stacks);
-    if (!report) return Complain(report.error());
+    if (!report) return report;
     reports.push_back(std::move(*report));
   }
-  Result<void> printed = output->Print(MergeReports(std::move(reports)), symbols);
+  return MergeReports(std::move(reports));
+}
+
+int CheckCommand(const CheckCommandOptions& options) {
+  Result<Output> output = Output::Open(options.report);
+  if (!output) return Complain(output.error());
+  Symboliser symbols;
+  Result<Report> report = AnalyseInputs(options, symbols);
+  if (!report) return Complain(report.error());
+  Result<void> printed = output->Print(*report, symbols);
   if (!printed) return Complain(printed.error());
   return output->ExitCode(kExitOk);
 }

@@ -94,6 +94,16 @@ void Ptrace() {
       "only debuggers need it; recording does not");
 }
 
+// What `streamsan run` puts in PYTHONPATH, and what it takes to build the PyTorch helper there.
+void Python() {
+  std::string site = FindPythonSite();
+  Say(!site.empty(), "Python plug-ins", site.empty() ? "not in this installation" : site,
+      "PyTorch programs are watched without operators, blocks and Python lines: pip install .");
+  std::string compiler = FirstLine("${CXX:-g++} --version");
+  Say(!compiler.empty(), "C++ compiler", compiler.empty() ? "none" : compiler,
+      "the PyTorch helper is built on the machine that it runs on: install g++, or set CXX");
+}
+
 void Tool(const char* name, const char* command, const char* remedy) {
   std::string line = FirstLine(command);
   Say(!line.empty(), name, line.empty() ? "not found" : line, remedy);
@@ -111,6 +121,7 @@ int DoctorCommand() {
   Ptrace();
   Tool("nvdisasm", "nvdisasm --version | tail -1",
        "without it, what a kernel reads and writes comes from annotations alone");
+  Python();
   Tool("PyTorch", "python3 -c 'import torch; print(torch.__version__)'",
        "only needed to watch PyTorch programs");
   return kExitOk;

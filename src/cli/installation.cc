@@ -38,6 +38,21 @@ Result<std::string> FindCaptureLibrary() {
               "build or install the whole tool, or name the file in STREAMSAN_CAPTURE_LIBRARY");
 }
 
+std::string FindPythonSite() {
+  std::string bin = ProgramDirectory();
+  // In a wheel, in a build tree, in a source tree with the usual build folder.
+  for (const char* folder :
+       {"/../_site", "/../python/streamsan/_site", "/../../../python/streamsan/_site"}) {
+    std::string path = RealPath(bin + folder);
+    if (!path.empty() && !RealPath(path + "/sitecustomize.py").empty()) return path;
+  }
+  return "";
+}
+
+std::string PythonPathValue(const char* existing, const std::string& site) {
+  return existing && *existing ? site + ":" + existing : site;
+}
+
 std::string PreloadValue(const char* existing, const std::string& library) {
   return existing && *existing ? std::string(existing) + ":" + library : library;
 }

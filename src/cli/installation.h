@@ -15,6 +15,13 @@ std::string ProgramDirectory();
 // ../lib/ARCH) and STREAMSAN_CAPTURE_LIBRARY does not name it.
 Result<std::string> FindCaptureLibrary();
 
+// The folder whose sitecustomize.py brings the plug-ins into every Python of a watched program; ""
+// where this installation has none (a build without the Python package).
+std::string FindPythonSite();
+
+// PYTHONPATH for a watched program: `site` first.
+std::string PythonPathValue(const char* existing, const std::string& site);
+
 // The value of LD_PRELOAD for a watched program: what is preloaded already stays in front.
 std::string PreloadValue(const char* existing, const std::string& library);
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "src/cli/answers.h"
 #include "src/cli/child.h"
 #include "src/cli/environment.h"
 #include "src/cli/installation.h"
@@ -20,12 +21,18 @@ constexpr uint64_t kDefaultTraceMb = 1024;
 // How long processes that outlive the program itself are still watched.
 constexpr std::chrono::seconds kStragglers{5};
 
-Result<Launch> PrepareLaunch(const std::vector<std::string>& command, const std::string& socket) {
+Result<Launch> PrepareLaunch(const std::vector<std::string>& command, const std::string& socket,
+                             const std::string& answers) {
   Result<std::string> library = FindCaptureLibrary();
   if (!library) return tl::unexpected(library.error());
   Launch launch{command, {}};
   launch.environment = {{"LD_PRELOAD", PreloadValue(std::getenv("LD_PRELOAD"), *library)},
                         {trace::kSocketVariable, socket}};
+  if (!answers.empty()) launch.environment.emplace_back(kAnswersVariable, answers);
+  std::string site = FindPythonSite();
+  if (!site.empty()) {
+    launch.environment.emplace_back("PYTHONPATH", PythonPathValue(std::getenv("PYTHONPATH"), site));
+  }
   return launch;
 }
 
@@ -35,14 +42,15 @@ int RunUnwatched(const RunCommandOptions& options) {
 }
 
 // Starts the program, lives through it, and stops the collector. The program's exit code.
-Result<int> Live(const RunCommandOptions& options, Watch& watch, std::atomic<pid_t>& program) {
+Result<int> Live(const RunCommandOptions& options, Watch& watch, const std::string& answers,
+                 std::atomic<pid_t>& program) {
   trace::CollectorOptions collector_options;
   collector_options.make_sinks = [&](const trace::ProcessInfo& info) {
     return watch.MakeSinks(info);
   };
   auto collector = trace::Collector::Start(collector_options);
   if (!collector) return tl::unexpected(collector.error());
-  Result<Launch> launch = PrepareLaunch(options.command, (*collector)->socket_name());
+  Result<Launch> launch = PrepareLaunch(options.command, (*collector)->socket_name(), answers);
   if (!launch) return tl::unexpected(launch.error());
   Result<pid_t> pid = StartProgram(*launch);
   if (!pid) return tl::unexpected(pid.error());
@@ -55,11 +63,12 @@ Result<int> Live(const RunCommandOptions& options, Watch& watch, std::atomic<pid
 }
 
 WatchOptions MakeWatchOptions(const RunCommandOptions& options, const Environment& environment,
-                              std::atomic<pid_t>& program) {
+                              const std::string& answers, std::atomic<pid_t>& program) {
   WatchOptions watch;
   watch.analyse = options.analyse;
   watch.engine = EngineOptions(options.report);
   watch.output = options.output;
+  if (options.analyse) watch.answers = answers;
   uint64_t megabytes = environment.max_trace_mb ? environment.max_trace_mb : kDefaultTraceMb;
   watch.max_trace_bytes = megabytes << 20;
   if (environment.halt_on_error) {
@@ -92,10 +101,12 @@ int RunCommand(const RunCommandOptions& options) {
   if (environment->disable) return RunUnwatched(options);
   Result<Output> output = Output::Open(options.report);
   if (!output) return Complain(output.error());
+  Result<AnswerFolder> answers = AnswerFolder::Make();
+  if (!answers) return Complain(answers.error());
   std::atomic<pid_t> program{0};
-  auto watch = Watch::Create(MakeWatchOptions(options, *environment, program));
+  auto watch = Watch::Create(MakeWatchOptions(options, *environment, answers->path(), program));
   if (!watch) return Complain(watch.error());
-  Result<int> code = Live(options, **watch, program);
+  Result<int> code = Live(options, **watch, options.analyse ? answers->path() : "", program);
   if (!code) return Complain(code.error());
   return Finish(options, **watch, *output, *code);
 }

@@ -62,8 +62,13 @@ void Watch::AddTraceSink(Watched& watched, trace::Sinks& sinks) {
 
 void Watch::AddAnalysis(Watched& watched, trace::Sinks& sinks) {
   watched.analysis = std::make_unique<ProcessAnalysis>(options_.engine, true);
+  watched.answers = std::make_unique<Answers>(options_.answers);
   auto on_record = [this, &watched](const trace::Record& record) {
     watched.analysis->Feed(record);
+    if (auto* mark = std::get_if<trace::Mark>(&record.body)) {
+      watched.analysis->Settle(record.seq_before);
+      watched.answers->Answer(*watched.analysis, mark->token);
+    }
     if (watched.found || !options_.on_first_hazard || !watched.analysis->hazards()) return;
     watched.found = true;
     options_.on_first_hazard();

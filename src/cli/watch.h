@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/cli/answers.h"
 #include "src/cli/process_analysis.h"
 #include "src/trace/collector.h"
 #include "src/trace/sink.h"
@@ -19,6 +20,7 @@ struct WatchOptions {
   AnalyseOptions engine;
   std::string output;  // -o, "" = no trace is kept
   uint64_t max_trace_bytes = 0;
+  std::string answers;  // folder for what the program asks, "" = none
   // Called in the drain thread when the first hazard of a process appears; may be empty.
   std::function<void()> on_first_hazard;
 };
@@ -44,6 +46,7 @@ class Watch {
   struct Watched {
     trace::ProcessInfo info;
     std::unique_ptr<ProcessAnalysis> analysis;
+    std::unique_ptr<Answers> answers;
     std::shared_ptr<trace::TraceWriter> writer;
     trace::ProcessEnding ending;
     uint64_t late = 0, malformed = 0;

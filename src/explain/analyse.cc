@@ -193,6 +193,20 @@ void Analysis::Feed(const Op& op, const Access* accesses) {
 
 size_t Analysis::hazards() const { return state_->checker->hazards(); }
 
+Report Analysis::SoFar() const {
+  const State& s = *state_;
+  Report report;
+  if (s.fed == s.ops.size()) {
+    Tape tape{&s.names, &s.ops, &s.accesses, s.Crosses()};
+    report = Explain(tape, s.check, s.options, Replay(tape, s.check, {}));
+  } else {
+    report.coverage.notes.push_back("the program has become too long to be judged on the way");
+  }
+  report.program = s.names.source;
+  report.stats.seconds = Seconds(s.start);
+  return report;
+}
+
 Report Analysis::Finish() {
   State& s = *state_;
   bool whole = s.fed == s.ops.size();
