@@ -1,0 +1,111 @@
+"""Attaches StreamSan to PyTorch in a watched program: when torch is imported, and fully when it initialises
+CUDA. Nothing of PyTorch's behaviour changes; whatever goes wrong here is said and the program goes on."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import sys
+import threading
+from typing import Any, Callable, Optional
+
+from . import annotate
+from ._build_helper import Helper, build
+
+_state = ""
+_helper: Optional[Helper] = None
+_attaching = threading.Lock()
+
+
+def state() -> str:
+    """What is attached, in words; "" where nothing is."""
+    return _state
+
+
+def _say(gap: bool, text: str) -> None:
+    global _state
+    _state = f"{_state}; {text}" if _state else text
+    annotate.plug_in(gap, f"PyTorch: {text}")
+    if gap:
+        print(f"StreamSan: PyTorch: {text}", file=sys.stderr)
+
+
+def attach(torch: Any) -> None:
+    """Arranges for the rest to happen when `torch` initialises CUDA. Says so where that is over."""
+    if not annotate.active():
+        return
+    try:
+        if torch.version.cuda is None:
+            return
+        if torch.cuda.is_initialized():
+            _say(True, "CUDA was in use before the plug-in came: blocks of its allocator are not known")
+            return
+        torch.cuda._lazy_call(lambda: _guarded(_on_cuda, torch))
+    except Exception as error:
+        _say(True, f"the plug-in does not know this version ({error!r}): its allocator is not seen")
+
+
+def _guarded(action: Callable[[Any], None], torch: Any) -> None:
+    try:
+        action(torch)
+    except Exception as error:
+        _say(True, f"the plug-in failed ({error!r}): what its allocator does is not seen")
+
+
+def _on_cuda(torch: Any) -> None:
+    """Right after CUDA was initialised, before the first allocation."""
+    global _helper
+    with _attaching:
+        if _helper is not None:
+            return
+        helper, trouble = build(torch)
+        if helper is None:
+            _say(True, f"{trouble}: what its allocator does is not seen, operators have no names")
+            return
+        _helper = helper
+    message = ctypes.create_string_buffer(256)
+    attached = helper.attach_allocator(message, len(message))
+    if attached < 0:
+        _say(True, f"{message.value.decode()}: what its allocator does is not seen")
+    else:
+        _say(False, "cudaMallocAsync" if attached == 1 else "caching allocator")
+    helper.attach_operators()
+    _say(False, "operators" if helper.has_python_frames else "operators, without Python lines")
+    _watch_modules(torch, helper)
+    atexit.register(_guarded, _at_exit, helper)
+
+
+def _at_exit(helper: Helper) -> None:
+    unseen = helper.counts().unseen_recordings
+    if unseen:
+        _say(True, f"{unseen} blocks waited for streams that were recorded unseen")
+
+
+def _watch_modules(torch: Any, helper: Helper) -> None:
+    """Tells which module's forward runs. The path is that of the attribute names below the outermost module
+    that was called: known when that one is called first."""
+    paths: dict[int, int] = {}  # id(module) -> text
+    stack = threading.local()
+
+    def name_below(root: Any) -> None:
+        for path, module in root.named_modules():
+            paths[id(module)] = helper.text(path or type(module).__name__)
+
+    def enter(module: Any, _inputs: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        outer = getattr(stack, "outer", None)
+        if outer is None:
+            outer = stack.outer = []
+        if id(module) not in paths:
+            name_below(module)
+        outer.append(helper.module(paths[id(module)]))
+
+    def leave(_module: Any, _inputs: Any, _output: Any) -> None:
+        outer = getattr(stack, "outer", None)
+        if outer and not torch.compiler.is_compiling():
+            helper.module(outer.pop())
+
+    hooks = torch.nn.modules.module
+    hooks.register_module_forward_pre_hook(enter)
+    hooks.register_module_forward_hook(leave, always_call=True)

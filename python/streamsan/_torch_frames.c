@@ -1,0 +1,145 @@
+/* Which line of the program runs: this thread's innermost Python frame outside of PyTorch itself.
+ *
+ * Reads the interpreter's own frames, whose layout belongs to one version: compiled against the
+ * headers of the Python that runs. Where it does not compile, the helper is built without it and
+ * reports have no Python lines. Without the GIL on purpose: operators run with it released, and
+ * taking it at each of them would change the program that is watched. A thread that is inside C
+ * code does not change its own frames, and a frame keeps its code alive. Nothing is allocated and
+ * no reference is counted here. */
+#include "_torch_helper.h"
+
+#ifdef STREAMSAN_PYTHON_FRAMES
+
+#define Py_BUILD_CORE 1
+#include <Python.h>
+#if PY_VERSION_HEX >= 0x030e0000
+#include "internal/pycore_interpframe.h"
+#elif PY_VERSION_HEX >= 0x030b0000
+#include "internal/pycore_frame.h"
+#else
+#include <frameobject.h>
+#endif
+#include <stdio.h>
+#include <string.h>
+
+#include "streamsan/annotate.h"
+
+#define MAX_FRAMES 64
+#define CACHED 1024 /* call sites a thread */
+
+#if PY_VERSION_HEX >= 0x030b0000
+typedef struct _PyInterpreterFrame* Walk;
+#else
+typedef PyFrameObject* Walk;
+#endif
+
+static Walk first_frame(PyThreadState* thread) {
+#if PY_VERSION_HEX >= 0x030d0000
+  return thread->current_frame;
+#elif PY_VERSION_HEX >= 0x030b0000
+  return thread->cframe ? thread->cframe->current_frame : NULL;
+#else
+  return thread->frame;
+#endif
+}
+
+static Walk next_frame(Walk frame) {
+#if PY_VERSION_HEX >= 0x030b0000
+  return frame->previous;
+#else
+  return frame->f_back;
+#endif
+}
+
+/* NULL for the interpreter's own entry frames. */
+static PyCodeObject* code_of(Walk frame) {
+#if PY_VERSION_HEX >= 0x030d0000
+  if (frame->owner >= FRAME_OWNED_BY_CSTACK) return NULL;
+  return _PyFrame_GetCode(frame);
+#elif PY_VERSION_HEX >= 0x030c0000
+  if (frame->owner == FRAME_OWNED_BY_CSTACK) return NULL;
+  return frame->f_code;
+#else
+  return frame->f_code;
+#endif
+}
+
+static int offset_of(Walk frame) {
+#if PY_VERSION_HEX >= 0x030b0000
+  return _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT);
+#elif PY_VERSION_HEX >= 0x030a0000
+  return frame->f_lasti * (int)sizeof(_Py_CODEUNIT);
+#else
+  return frame->f_lasti;
+#endif
+}
+
+typedef struct Site {
+  PyCodeObject* code;
+  PyObject* file; /* an address that comes back is another function with another file, mostly */
+  int offset;
+  int skip; /* PyTorch's own frame */
+  uint64_t text;
+} Site;
+
+static const char* ascii(PyObject* text) {
+  if (!text || !PyUnicode_IS_COMPACT_ASCII(text)) return "?";
+  return (const char*)PyUnicode_1BYTE_DATA(text);
+}
+
+static int is_framework(const char* file) {
+  static const char* const kParts[] = {"/torch/", "/triton/", "/streamsan/", "<frozen"};
+  for (size_t i = 0; i < sizeof kParts / sizeof kParts[0]; ++i) {
+    if (strstr(file, kParts[i])) return 1;
+  }
+  return 0;
+}
+
+static void fill(Site* site, PyCodeObject* code, int offset) {
+  char text[1024];
+  const char* file = ascii(code->co_filename);
+  site->code = code;
+  site->file = code->co_filename;
+  site->offset = offset;
+  site->skip = is_framework(file);
+  if (site->skip) return;
+#if PY_VERSION_HEX >= 0x030b0000
+  const char* function = ascii(code->co_qualname);
+#else
+  const char* function = ascii(code->co_name);
+#endif
+  snprintf(text, sizeof text, "%s\n%s\n%d", function, file, PyCode_Addr2Line(code, offset));
+  site->text = streamsan_text(text);
+}
+
+static const Site* site_of(PyCodeObject* code, int offset) {
+  static __thread Site sites[CACHED];
+  size_t at = (((uintptr_t)code >> 4) * 31 + (size_t)offset) * 0x9e3779b97f4a7c15u >> 54;
+  Site* site = &sites[at];
+  if (site->code != code || site->offset != offset || site->file != code->co_filename) {
+    fill(site, code, offset);
+  }
+  return site;
+}
+
+uint64_t streamsan_torch_python_site(void) {
+  PyThreadState* thread = streamsan_torch_forked ? NULL : PyGILState_GetThisThreadState();
+  Walk frame = thread ? first_frame(thread) : NULL;
+  for (int i = 0; frame && i < MAX_FRAMES; ++i, frame = next_frame(frame)) {
+    PyCodeObject* code = code_of(frame);
+    if (!code) continue;
+    const Site* site = site_of(code, offset_of(frame));
+    if (!site->skip) return site->text;
+  }
+  return 0;
+}
+
+__attribute__((visibility("default"))) int streamsan_torch_has_python_frames(void) { return 1; }
+
+#else
+
+uint64_t streamsan_torch_python_site(void) { return 0; }
+
+__attribute__((visibility("default"))) int streamsan_torch_has_python_frames(void) { return 0; }
+
+#endif

@@ -1,0 +1,41 @@
+/* Between the parts of the PyTorch helper, and what Python calls in it (_torch.py). */
+#ifndef STREAMSAN_TORCH_HELPER_H_
+#define STREAMSAN_TORCH_HELPER_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct streamsan_torch_counts {
+  uint64_t allocations;
+  uint64_t frees;
+  uint64_t recordings;        /* record_stream calls */
+  uint64_t unseen_recordings; /* frees that waited for streams which nobody was seen recording */
+  uint64_t fills;             /* deterministic fills */
+  uint64_t out_of_memory;
+} streamsan_torch_counts;
+
+/* Call once CUDA is initialised: 0 attached, 1 nothing to attach to (cudaMallocAsync), -1 with a message. */
+int streamsan_torch_attach_allocator(char* message, size_t size);
+void streamsan_torch_attach_operators(void);
+
+/* The module whose forward this thread runs; returns the one before. */
+uint64_t streamsan_torch_module(uint64_t text);
+uint64_t streamsan_torch_text(const char* text);
+void streamsan_torch_read_counts(streamsan_torch_counts* counts);
+
+/* _torch_frames.c: text id of the program's innermost Python line in this thread, 0 = none or not known.
+ * Needs no GIL: a thread that is inside C code does not change its own frames. */
+uint64_t streamsan_torch_python_site(void);
+int streamsan_torch_has_python_frames(void);
+
+/* 1 in a forked child: it cannot use CUDA, and the numbers of texts are its parent's. */
+extern int streamsan_torch_forked;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,210 @@
+"""Programs that use the driver's interface through ctypes, on the virtual GPU, under `streamsan run`."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import textwrap
+
+import pytest
+
+import streamsan
+
+DRIVER = '''
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+P, U = ctypes.c_void_p, ctypes.c_uint64
+
+def check(result):
+    assert result == 0, result
+
+def begin():
+    context = P()
+    check(cuda.cuInit(0))
+    check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+    check(cuda.cuCtxSetCurrent(context))
+
+def stream():
+    handle = P()
+    check(cuda.cuStreamCreate(ctypes.byref(handle), 1))
+    return handle
+
+def alloc(size=4096):
+    address = U()
+    check(cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size)))
+    return address
+
+def race():
+    """Two streams write one block, in no order."""
+    block = alloc()
+    for queue in (stream(), stream()):
+        check(cuda.cuMemsetD8Async(block, ctypes.c_ubyte(1), ctypes.c_size_t(4096), queue))
+
+def no_race():
+    block, queue = alloc(), stream()
+    for _ in range(2):
+        check(cuda.cuMemsetD8Async(block, ctypes.c_ubyte(1), ctypes.c_size_t(4096), queue))
+'''
+
+
+def _vgpu() -> str:
+    library = streamsan.installation().capture_library
+    assert library
+    return os.path.join(os.path.dirname(os.path.realpath(library)), "vgpu")
+
+
+needs_vgpu = pytest.mark.skipif(
+    not os.path.exists(os.path.join(_vgpu(), "libcuda.so.1")), reason="no virtual GPU in this installation"
+)
+
+
+@pytest.fixture
+def watched(run_python, command, python_path, tmp_path):  # type: ignore[no-untyped-def]
+    (tmp_path / "driver.py").write_text(DRIVER)
+
+    def run(text, *options):  # type: ignore[no-untyped-def]
+        return run_python(
+            "from driver import *\nbegin()\n" + textwrap.dedent(text),
+            before=(command, "run", *options, "--"),
+            PYTHONPATH=f"{python_path}:{tmp_path}",
+            LD_LIBRARY_PATH=_vgpu(),
+        )
+
+    return run
+
+
+@needs_vgpu
+def test_a_program_asks_what_was_found(watched) -> None:  # type: ignore[no-untyped-def]
+    text = """
+        import streamsan
+        session = streamsan.session()
+        print(session.active, session.answers, len(session.report()))
+        streamsan.assert_clean()
+        race()
+        report = session.report()
+        print([hazard.code for hazard in report], report.hazards[0].first.op > 0)
+        print(len(session.report()))
+        try:
+            streamsan.assert_clean()
+        except streamsan.HazardsFound as error:
+            print("race-waw" in str(error), len(error.report))
+    """
+    done = watched(text)
+    assert done.stdout.splitlines() == ["True True 0", "['race-waw'] True", "1", "True 1"], done.stderr
+    assert done.returncode == 66
+
+
+@needs_vgpu
+def test_annotations_reach_the_report(watched) -> None:  # type: ignore[no-untyped-def]
+    text = """
+        from streamsan import annotate, session
+        block, queues = alloc(), [stream(), stream()]
+        annotate.buffer(block.value, 4096, "the block")
+        for number, queue in enumerate(queues):
+            annotate.stream_name(queue.value, f"queue {number}")
+            check(cuda.cuMemsetD8Async(block, ctypes.c_ubyte(1), ctypes.c_size_t(4096), queue))
+        hazard = session().report().hazards[0]
+        print(hazard.buffer.name, hazard.first.lane, hazard.second.lane, sep=",")
+    """
+    done = watched(text)
+    assert done.stdout.strip() == "the block,queue 0,queue 1", done.stderr
+
+
+@needs_vgpu
+def test_what_a_framework_says_is_in_names_and_stacks(watched) -> None:  # type: ignore[no-untyped-def]
+    text = """
+        from streamsan import annotate, session
+        text = lambda words: annotate._call("text", words)
+        context = (ctypes.c_uint64 * 4).from_address(annotate._call("thread_context"))
+        context[:] = [text(b"aten::zero_"), 0, text(b"layers.3"), text(b"main\\nmodel.py\\n17")]
+        race()
+        context[:] = [0, 0, 0, 0]
+        check(cuda.cuMemsetD8Async(alloc(), ctypes.c_ubyte(1), ctypes.c_size_t(4096), stream()))
+        site = session().report().hazards[0].first
+        print(site.name, site.stack[0].fn, site.stack[0], site.stack[1].fn, len(site.stack) > 2, sep=",")
+    """
+    done = watched(text)
+    assert done.stdout.strip() == "aten::zero_,main,model.py:17,module layers.3,True", done.stderr
+    assert "model.py:17" in done.stderr, "the report names the program's line"
+
+
+@needs_vgpu
+def test_plug_ins_gaps_are_in_the_coverage(watched) -> None:  # type: ignore[no-untyped-def]
+    done = watched("import streamsan; streamsan.annotate.plug_in(True, 'half of it is unseen')")
+    assert "half of it is unseen" in done.stderr
+    done = watched("import streamsan; streamsan.annotate.plug_in(False, 'all of it')", "--require-coverage")
+    assert "all of it" not in done.stderr
+    assert done.returncode == 0
+
+
+@needs_vgpu
+def test_recording_answers_nobody(run_python, command, python_path, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "driver.py").write_text(DRIVER)
+    text = """
+        from driver import *
+        import streamsan
+        begin(); race()
+        streamsan.assert_clean()
+        print(streamsan.session().active, streamsan.session().answers)
+    """
+    done = run_python(
+        textwrap.dedent(text),
+        before=(command, "record", "-o", str(tmp_path / "run.sst"), "--"),
+        PYTHONPATH=f"{python_path}:{tmp_path}",
+        LD_LIBRARY_PATH=_vgpu(),
+    )
+    assert done.stdout.split() == ["True", "False"], done.stderr
+    assert [hazard.code for hazard in streamsan.check(tmp_path / "run.sst")] == ["race-waw"]
+
+
+@needs_vgpu
+def test_no_answer_folder_is_left_behind(watched, tmp_path: pathlib.Path) -> None:  # type: ignore[no-untyped-def]
+    done = watched("import os, streamsan; streamsan.session().report(); print(os.environ['STREAMSAN_ANSWERS'])")
+    folder = done.stdout.strip()
+    assert folder and not os.path.exists(folder), done.stderr
+
+
+PYTEST_FILE = """
+import driver
+
+def setup_module():
+    driver.begin()
+
+def test_clean():
+    driver.no_race()
+
+def test_racy():
+    driver.race()
+
+def test_clean_again():
+    driver.no_race()
+
+def test_fails_by_itself():
+    assert 1 == 2
+"""
+
+
+@needs_vgpu
+def test_pytest_fails_the_test_that_raced(pytester: pytest.Pytester, monkeypatch, python_path) -> None:  # type: ignore[no-untyped-def]
+    pytester.makepyfile(driver=DRIVER, test_it=PYTEST_FILE)
+    monkeypatch.setenv("PYTHONPATH", f"{python_path}:{pytester.path}")
+    monkeypatch.setenv("LD_LIBRARY_PATH", _vgpu())
+    plugin = () if _is_installed() else ("-p", "streamsan.pytest_plugin")
+    result = pytester.runpytest_subprocess("-v", *plugin, "--streamsan")
+    result.stdout.fnmatch_lines(
+        [
+            "*test_clean PASSED*",
+            "*test_racy FAILED*",
+            "*test_clean_again PASSED*",
+            "*test_fails_by_itself FAILED*",
+            "*StreamSan: 1 new hazard: race-waw H1*",
+            "*2 failed, 2 passed*",
+        ]
+    )
+    assert result.ret == 1
+
+
+def _is_installed() -> bool:
+    from importlib.metadata import entry_points
+
+    return any(point.value == "streamsan.pytest_plugin" for point in entry_points(group="pytest11"))
