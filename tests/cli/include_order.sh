@@ -5,7 +5,7 @@
 set -eu
 cd "$1"
 
-order="base trace program kernels litmus import model detect explain report cli"
+order="base trace program kernels litmus import model detect pipeline explain report cli"
 status=0
 
 # Prints FILE:LINE:INCLUDE of every project include below src/$1.
