@@ -13,7 +13,7 @@ class Combine {
  public:
   explicit Combine(const Options& options)
       : options_(options),
-        gpu_(options.delay_ns),
+        gpu_(options.delay_ns, options.declare),
         allocator_(gpu_, options.fill),
         checker_(gpu_),
         compute_(gpu_.Stream("compute")),

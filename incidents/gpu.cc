@@ -33,7 +33,7 @@ void Check(CUresult result, const char* what) {
   std::exit(2);
 }
 
-Gpu::Gpu(uint64_t delay_ns) : delay_ns_(delay_ns) {
+Gpu::Gpu(uint64_t delay_ns, bool declare) : delay_ns_(delay_ns) {
   CU(cuInit(0));
   CU(cuDevicePrimaryCtxRetain(&context_, 0));
   CU(cuCtxSetCurrent(context_));
@@ -48,7 +48,7 @@ Gpu::Gpu(uint64_t delay_ns) : delay_ns_(delay_ns) {
   for (const KernelUse& use : KernelUses()) {
     CUfunction function = nullptr;
     CU(cuModuleGetFunction(&function, module_, use.name));
-    for (uint32_t i = 0; use.pointers[i]; ++i) {
+    for (uint32_t i = 0; declare && use.pointers[i]; ++i) {
       streamsan_kernel_access(function, i * sizeof(void*), Mode(use.pointers[i]));
     }
     kernels_[use.name] = function;

@@ -61,7 +61,7 @@ class Moe {
 
 Moe::Moe(const Options& options)
     : options_(options),
-      gpu_(options.delay_ns),
+      gpu_(options.delay_ns, options.declare),
       allocator_(gpu_, options.fill),
       checker_(gpu_),
       compute_(gpu_.Stream("compute")),

@@ -37,6 +37,7 @@ struct Parsed {
   if (!scenario.registrations.empty()) list("omit", scenario.registrations);
   std::fprintf(out,
                "  --steps N  --elements N  --fill=on|off  --delay-ms N (real GPU)\n"
+               "  --declare=on|off       tell the tool what the kernels read and write\n"
                "  --check                wrong data exits 1\n"
                "  --seeds A..B           virtual GPU: one run for each seed\n"
                "  --policy eager|lazy|random|pct   of --seeds\n");
@@ -87,6 +88,8 @@ void Apply(const Scenario& scenario, const std::string& option, const std::strin
     options.delay_ns = Number(scenario, option, value) * 1'000'000;
   } else if (option == "fill" && (value == "on" || value == "off")) {
     options.fill = value == "on";
+  } else if (option == "declare" && (value == "on" || value == "off")) {
+    options.declare = value == "on";
   } else if (option == "seeds") {
     parsed->seeds = SeedRange(scenario, value);
   } else if (option == "policy") {

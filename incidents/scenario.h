@@ -1,6 +1,7 @@
 // What the incident programs share: command line, repetition over seeds, the check of the data.
 //
 //   PROGRAM [--fault=NAME] [--fix=NAME] [--steps N] [--elements N] [--fill=on|off] [--delay-ms N]
+//   [--declare=on|off]
 //   [--check]
 //           [--seeds A..B [--policy eager|lazy|random|pct]]   (virtual GPU: one run a seed, one
 //           line in all)
@@ -28,6 +29,7 @@ struct Options {
   uint32_t elements = 256;  // floats in a tensor
   uint64_t delay_ns = 0;    // real GPU: how late the late party is
   bool fill = true;
+  bool declare = true;  // say what the kernels read and write (streamsan_kernel_access)
   bool check = false;
 };
 

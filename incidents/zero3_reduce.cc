@@ -54,7 +54,7 @@ class Zero3 {
 
 Zero3::Zero3(const Options& options)
     : options_(options),
-      gpu_(options.delay_ns),
+      gpu_(options.delay_ns, options.declare),
       allocator_(gpu_, options.fill),
       checker_(gpu_),
       default_(gpu_.DefaultStream("default")),

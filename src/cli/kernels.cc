@@ -5,6 +5,7 @@
 
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/trace_kernels.h"
 #include "src/kernels/json.h"
 #include "src/kernels/modules.h"
 
@@ -21,8 +22,9 @@ std::string Where(const Access& access) {
   return where;
 }
 
-void PrintKernel(const KernelSummary& kernel) {
-  fmt::print("{}  sm_{}  {} parameters{}\n", kernel.name, kernel.arch, kernel.params.size(),
+void PrintKernel(const KernelSummary& kernel, const std::string& launches) {
+  std::string arch = kernel.arch ? fmt::format("  sm_{}", kernel.arch) : "";
+  fmt::print("{}{}  {} parameters{}{}\n", kernel.name, arch, kernel.params.size(), launches,
              kernel.resolved() ? "" : "  UNRESOLVED");
   for (const Access& access : kernel.accesses) {
     fmt::print("  {:<28} {}{}{}{}\n", Where(access), access.Modes(),
@@ -32,22 +34,47 @@ void PrintKernel(const KernelSummary& kernel) {
   for (const std::string& flag : kernel.Flags()) fmt::print("  ! {}\n", flag);
 }
 
-void PrintText(const kernels::Analysis& analysis) {
-  for (const KernelSummary& kernel : analysis.kernels) PrintKernel(kernel);
+// `launches`: of each kernel, or empty.
+void PrintText(const kernels::Analysis& analysis, const std::vector<uint64_t>& launches) {
+  uint64_t all = 0, known = 0;
+  size_t resolved = 0;
+  for (size_t i = 0; i < analysis.kernels.size(); ++i) {
+    const KernelSummary& kernel = analysis.kernels[i];
+    const uint64_t count = launches.empty() ? 0 : launches[i];
+    PrintKernel(kernel, launches.empty() ? "" : fmt::format("  {} launches", count));
+    resolved += kernel.resolved();
+    all += count;
+    known += kernel.resolved() ? count : 0;
+  }
   for (const std::string& note : analysis.notes) fmt::print("note: {}\n", note);
-  size_t resolved = std::count_if(analysis.kernels.begin(), analysis.kernels.end(),
-                                  [](const KernelSummary& one) { return one.resolved(); });
-  fmt::print("{} kernels, {} resolved\n", analysis.kernels.size(), resolved);
+  fmt::print("{} kernels, {} resolved", analysis.kernels.size(), resolved);
+  if (!launches.empty()) fmt::print("; {} launches, {} of resolved kernels", all, known);
+  fmt::print("\n");
+}
+
+int Print(const KernelsCommandOptions& options, const kernels::Analysis& analysis,
+          const std::vector<uint64_t>& launches) {
+  if (options.format == Format::kJson) {
+    fmt::print("{}", kernels::KernelsJson(analysis.kernels, analysis.notes));
+  } else {
+    PrintText(analysis, launches);
+  }
+  return kExitOk;
 }
 
 }  // namespace
 
 int KernelsCommand(const KernelsCommandOptions& options) {
+  kernels::Cache cache = options.cache ? kernels::Cache::Default() : kernels::Cache("");
+  if (IsTraceFile(options.path)) {
+    Result<TraceKernels> found = KernelsOfTrace(options.path, std::move(cache));
+    if (!found) return Complain(found.error());
+    return Print(options, found->analysis, found->launches);
+  }
   Result<std::string> file = ReadWholeFile(options.path);
   if (!file) return Complain(file.error());
   Result<kernels::ModuleList> modules = kernels::ListModules(*file, options.path);
   if (!modules) return Complain(modules.error());
-  kernels::Cache cache = options.cache ? kernels::Cache::Default() : kernels::Cache("");
   kernels::Analysis analysis =
       kernels::AnalyseModules(modules->images, kernels::Disassembler::Find(), cache);
   analysis.notes.insert(analysis.notes.begin(), modules->notes.begin(), modules->notes.end());
@@ -55,12 +82,7 @@ int KernelsCommand(const KernelsCommandOptions& options) {
   if (analysis.kernels.empty() && modules->images.size() == 1 && !analysis.notes.empty()) {
     return Complain({"", analysis.notes.back(), ""});
   }
-  if (options.format == Format::kJson) {
-    fmt::print("{}", kernels::KernelsJson(analysis.kernels, analysis.notes));
-  } else {
-    PrintText(analysis);
-  }
-  return kExitOk;
+  return Print(options, analysis, {});
 }
 
 }  // namespace ss

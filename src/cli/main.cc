@@ -76,6 +76,7 @@ class CommandLine {
     AddLitmus();
     AddDump();
     AddKernels();
+    AddAblate();
     app_.add_subcommand("doctor", "What this machine lets it see")->callback([this] {
       exit_ = DoctorCommand();
     });
@@ -146,7 +147,7 @@ class CommandLine {
 
   void AddKernels() {
     auto* kernels = app_.add_subcommand("kernels", "What GPU kernels read and write, by their code");
-    kernels->add_option("FILE", kernels_.path, "cubin, fat binary, program or library")->required();
+    kernels->add_option("FILE", kernels_.path, "trace, cubin, fat binary, program or library")->required();
     kernels->add_option("--format", words_.format, "text or json")
         ->check(CLI::IsMember({"text", "json"}))
         ->capture_default_str();
@@ -154,6 +155,30 @@ class CommandLine {
     kernels->callback([this] {
       kernels_.format = words_.format == "json" ? Format::kJson : Format::kText;
       exit_ = KernelsCommand(kernels_);
+    });
+  }
+
+  void AddAblate() {
+    auto* ablate = app_.add_subcommand("ablate", "Which waits are load-bearing, which redundant");
+    ablate->add_option("FILE", ablate_.path, ".sst or .litmus")->required();
+    ablate->add_option("--format", words_.format, "text or json")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
+    ablate->add_option("--min-confidence", words_.confidence,
+                       "Least confidence of a hazard that counts (default likely)")
+        ->check(CLI::IsMember({"certain", "likely", "possible"}));
+    ablate->add_flag("--strict", ablate_.strict, "As for check");
+    ablate->add_option("--budget", ablate_.budget, "Replay at most N million operations")
+        ->type_name("N")
+        ->capture_default_str();
+    ablate->callback([this] {
+      ReportOptions report;
+      report.strict = ablate_.strict;
+      if (!Finish(report)) return;
+      ablate_.format = report.format;
+      ablate_.min_confidence = report.min_confidence;
+      ablate_.strict = report.strict;
+      exit_ = AblateCommand(ablate_);
     });
   }
 
@@ -171,6 +196,7 @@ class CommandLine {
   LitmusCommandOptions litmus_;
   DumpCommandOptions dump_;
   KernelsCommandOptions kernels_;
+  AblateCommandOptions ablate_;
   int exit_ = kExitOk;
 };
 

@@ -22,6 +22,7 @@ std::vector<std::string> KernelSummary::Flags() const {
   if (any([](const Access& one) { return one.polled; })) flags.push_back("polls");
   if (any([](const Access& one) { return one.ambiguous; })) flags.push_back("ambiguous");
   if (any([](const Access& one) { return one.root == Root::kTexture; })) flags.push_back("texture");
+  if (!origin.empty()) flags.push_back(origin);
   for (const PointerDifference& one : differences) {
     std::string word = one.offset < 0 ? "unknown" : fmt::format("{}", one.offset);
     flags.push_back("pointer-difference:" + word);

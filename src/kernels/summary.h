@@ -55,6 +55,7 @@ struct KernelSummary {
   bool waits_for_grid = false;       // griddepcontrol.wait
   bool launches_dependents = false;  // griddepcontrol.launch_dependents
   uint32_t access_sites = 0;         // instructions that touch memory
+  std::string origin;  // of a launched kernel, where it is not the image of its module; not cached
 
   bool resolved() const { return unresolved.empty(); }
   // Everything a reader should know beside the accesses, as short words.
