@@ -58,12 +58,21 @@ struct KernelsCommandOptions {
   std::string path;   // a cubin, a fat binary, a program or a library
 };
 
+struct AblateCommandOptions {
+  Format format = Format::kText;
+  std::optional<Confidence> min_confidence;
+  bool strict = false;
+  uint64_t budget = 400;  // millions of operations replayed at most
+  std::string path;       // a trace or a litmus file
+};
+
 // One command each, in the file of its name. All return an exit code.
 int RunCommand(const RunCommandOptions& options);
 int CheckCommand(const CheckCommandOptions& options);
 int LitmusCommand(const LitmusCommandOptions& options);
 int DumpCommand(const DumpCommandOptions& options);
 int KernelsCommand(const KernelsCommandOptions& options);
+int AblateCommand(const AblateCommandOptions& options);
 int DoctorCommand();
 
 }  // namespace ss

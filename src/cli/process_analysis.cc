@@ -121,7 +121,8 @@ StackId ProcessAnalysis::AddStacksTo(Symboliser& symbols, StackId offset) const 
 }
 
 Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& options,
-                                Symboliser& symbols, StackId& stacks) {
+                                Symboliser& symbols, StackId& stacks,
+                                const std::function<void(const Analysis&)>& then) {
   Result<trace::TraceReader> reader = trace::TraceReader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
   ProcessAnalysis analysis(options, false);
@@ -135,6 +136,7 @@ Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& o
   Coverage& coverage = report.coverage;
   coverage.complete = coverage.complete && reader->stats().Complete();
   for (const std::string& note : reader->notes()) coverage.notes.push_back(note);
+  if (then) then(analysis.engine());
   RebaseStacks(report, stacks);
   stacks = analysis.AddStacksTo(symbols, stacks);
   return report;

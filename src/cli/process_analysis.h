@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,6 +43,7 @@ class ProcessAnalysis : private ImportSink {
   Report SoFar() const { return engine_.SoFar(); }
   // The report, with what was seen of the process; stack ids are the trace's own.
   Report Finish();
+  const Analysis& engine() const { return engine_; }
   // Adds the process's images and stacks, ids moved by `offset`; returns the highest id used.
   StackId AddStacksTo(Symboliser& symbols, StackId offset) const;
 
@@ -65,9 +67,11 @@ class ProcessAnalysis : private ImportSink {
 };
 
 // One trace file, from its first record to its end or to where it is cut. What is missing is in the
-// report's coverage. `symbols` and `stacks` (highest stack id so far) grow. Errors: not a trace.
+// report's coverage. `symbols` and `stacks` (highest stack id so far) grow. `then` gets what was
+// analysed before it goes away. Errors: not a trace.
 Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& options,
-                                Symboliser& symbols, StackId& stacks);
+                                Symboliser& symbols, StackId& stacks,
+                                const std::function<void(const Analysis&)>& then = {});
 
 // What `streamsan check` does before it prints: one report over all inputs. Errors name the file.
 Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols);

@@ -168,6 +168,9 @@ struct Analysis::State {
   // One recorded process has its own half of a collective alone: nobody to meet or to wait for.
   bool Crosses() const { return signals || (collectives && (!names.recorded || ranks.size() > 1)); }
 
+  bool Whole() const { return fed == ops.size(); }
+  Tape Kept() const { return {&names, &ops, &accesses, Crosses()}; }
+
   const Program& names;
   GraphExpander graphs;
   AnalyseOptions options;
@@ -196,8 +199,8 @@ size_t Analysis::hazards() const { return state_->checker->hazards(); }
 Report Analysis::SoFar() const {
   const State& s = *state_;
   Report report;
-  if (s.fed == s.ops.size()) {
-    Tape tape{&s.names, &s.ops, &s.accesses, s.Crosses()};
+  if (s.Whole()) {
+    Tape tape = s.Kept();
     report = Explain(tape, s.check, s.options, Replay(tape, s.check, {}));
   } else {
     report.coverage.notes.push_back("the program has become too long to be judged on the way");
@@ -209,10 +212,9 @@ Report Analysis::SoFar() const {
 
 Report Analysis::Finish() {
   State& s = *state_;
-  bool whole = s.fed == s.ops.size();
   Report report;
-  if (whole) {
-    Tape tape{&s.names, &s.ops, &s.accesses, s.Crosses()};
+  if (s.Whole()) {
+    Tape tape = s.Kept();
     report = Explain(tape, s.check, s.options,
                      tape.crosses ? Replay(tape, s.check, {}) : s.checker->Finish());
   } else {
@@ -230,6 +232,16 @@ Report Analysis::Finish() {
   report.title = s.names.title;
   report.stats.seconds = Seconds(s.start);
   return report;
+}
+
+Result<Ablation> Analysis::Ablate(const AblateOptions& options) const {
+  const State& s = *state_;
+  if (!s.Whole()) {
+    return Fail(s.names.source, fmt::format("{} operations, more than the {} that are kept: too "
+                                            "many to take waits out one at a time",
+                                            s.fed, s.max_kept));
+  }
+  return ss::Ablate(s.Kept(), s.check, options);
 }
 
 }  // namespace ss

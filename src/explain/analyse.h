@@ -5,7 +5,9 @@
 #include <memory>
 #include <set>
 
+#include "src/base/result.h"
 #include "src/detect/checker.h"
+#include "src/explain/ablate.h"
 #include "src/program/finding.h"
 #include "src/program/op.h"
 
@@ -49,6 +51,8 @@ class Analysis {
   // hazards() has changed. Empty, with a note, beyond `max_kept` operations.
   Report SoFar() const;
   Report Finish();
+  // Which waits of what was fed are needed. Error: more operations than are kept.
+  Result<Ablation> Ablate(const AblateOptions& options) const;
 
  private:
   struct State;

@@ -1,13 +1,10 @@
-#include <nlohmann/json.hpp>
-
 #include "src/program/op_names.h"
 #include "src/report/coverage.h"
+#include "src/report/json_parts.h"
 #include "src/report/print.h"
 #include "src/report/words.h"
 
 namespace ss {
-namespace {
-
 using Json = nlohmann::ordered_json;
 
 Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
@@ -19,6 +16,26 @@ Json FrameJson(const Frame& frame) {
           {"module", TextOrNull(frame.module)},
           {"offset", frame.module.empty() && !frame.offset ? Json() : Json(frame.offset)}};
 }
+
+Json CoverageJson(const Coverage& coverage) {
+  Json unmodelled = Json::array();
+  for (const Coverage::Unmodelled& call : coverage.unmodelled) {
+    unmodelled.push_back({{"name", call.name}, {"count", call.count}});
+  }
+  return {{"complete", coverage.complete},
+          {"dropped", coverage.dropped},
+          {"unmodelled", unmodelled},
+          {"percent", CoveragePercent(coverage)},
+          {"late", coverage.late},
+          {"calls", coverage.calls},
+          {"calls_modelled", coverage.calls_modelled},
+          {"launches", coverage.launches},
+          {"launches_resolved", coverage.launches_resolved},
+          {"muted_private", coverage.muted_private},
+          {"notes", coverage.notes}};
+}
+
+namespace {
 
 // A litmus line is the one frame of its operation.
 Json StackJson(const PrintInput& input, const std::string& source, StackId stack, uint32_t line) {
@@ -110,24 +127,6 @@ Json AdviceJson(const PrintInput& input, const Advice& advice) {
           {"text", advice.text},
           {"count", advice.count},
           {"stack", StackJson(input, advice.source, advice.site.stack, advice.site.line)}};
-}
-
-Json CoverageJson(const Coverage& coverage) {
-  Json unmodelled = Json::array();
-  for (const Coverage::Unmodelled& call : coverage.unmodelled) {
-    unmodelled.push_back({{"name", call.name}, {"count", call.count}});
-  }
-  return {{"complete", coverage.complete},
-          {"dropped", coverage.dropped},
-          {"unmodelled", unmodelled},
-          {"percent", CoveragePercent(coverage)},
-          {"late", coverage.late},
-          {"calls", coverage.calls},
-          {"calls_modelled", coverage.calls_modelled},
-          {"launches", coverage.launches},
-          {"launches_resolved", coverage.launches_resolved},
-          {"muted_private", coverage.muted_private},
-          {"notes", coverage.notes}};
 }
 
 Json HiddenJson(const Selection& selection) {

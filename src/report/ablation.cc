@@ -1,0 +1,128 @@
+#include "src/report/ablation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+
+#include "src/report/coverage.h"
+#include "src/report/words.h"
+
+namespace ss {
+namespace {
+
+// A hazard as a reader tells it from others: which of many allocations it was does not matter.
+struct Appearing {
+  std::string text;
+  uint64_t waits = 0;  // without how many of the waits
+};
+
+struct Place {
+  std::string text;
+  std::string where;
+  std::array<uint64_t, 3> verdicts{};
+  std::vector<Appearing> hazards;
+
+  uint64_t Count(WaitVerdict verdict) const { return verdicts[static_cast<size_t>(verdict)]; }
+};
+
+std::string SiteText(const Site& site) {
+  return fmt::format("{} ({})", FunctionText(site.name), site.lane);
+}
+
+std::string HazardText(const Finding& finding) {
+  return fmt::format("{}, {}: {}, {} then {}", finding.code, Name(finding.confidence),
+                     finding.buffer.name, SiteText(finding.first), SiteText(finding.second));
+}
+
+class Text {
+ public:
+  explicit Text(const AblationInput& input) : input_(input) {}
+
+  std::string Print() {
+    for (const Wait& wait : input_.ablation.waits) Add(wait);
+    for (const Place& place : places_) Print(place);
+    Summary();
+    return std::move(out_);
+  }
+
+ private:
+  template <typename... T>
+  void Line(fmt::format_string<T...> format, T&&... values) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<T>(values)...);
+    while (!out_.empty() && out_.back() == ' ') out_.pop_back();
+    out_ += '\n';
+  }
+
+  std::string Where(const Wait& wait) const {
+    if (wait.line) return fmt::format("{}:{}", input_.report.program, wait.line);
+    const Frame* frame = SiteOf(input_.symbols.Frames(wait.stack));
+    return frame ? ShortText(*frame) : "";
+  }
+
+  void Add(const Wait& wait) {
+    const std::string where = Where(wait);
+    auto [at, fresh] = by_key_.try_emplace({wait.text, where}, places_.size());
+    if (fresh) places_.push_back({wait.text, where});
+    Place& place = places_[at->second];
+    ++place.verdicts[static_cast<size_t>(wait.verdict)];
+    ++totals_[static_cast<size_t>(wait.verdict)];
+    for (const Finding& finding : wait.hazards) {
+      const std::string text = HazardText(finding);
+      auto known = std::find_if(place.hazards.begin(), place.hazards.end(),
+                                [&](const Appearing& one) { return one.text == text; });
+      if (known == place.hazards.end()) known = place.hazards.insert(known, {text});
+      ++known->waits;
+    }
+  }
+
+  static std::string VerdictText(const Place& place) {
+    const uint64_t needed = place.Count(WaitVerdict::kLoadBearing);
+    const uint64_t tried = needed + place.Count(WaitVerdict::kRedundant);
+    if (tried == 0) return "not tried";
+    const char* word = needed ? "load-bearing" : "redundant";
+    if (tried == 1) return word;
+    return fmt::format("{} {} of {}", word, needed ? needed : tried, tried);
+  }
+
+  void Print(const Place& place) {
+    Line("{:<24}  {:<48}  {}", VerdictText(place), place.text, place.where);
+    size_t shown = std::min(place.hazards.size(), kShown);
+    for (size_t i = 0; i < shown; ++i) {
+      const Appearing& one = place.hazards[i];
+      const std::string times = one.waits > 1 ? fmt::format("  ({} waits)", one.waits) : "";
+      Line("    without it  {}{}", one.text, times);
+    }
+    if (shown < place.hazards.size()) Line("    and {} more", place.hazards.size() - shown);
+  }
+
+  void Summary() {
+    const Ablation& ablation = input_.ablation;
+    Line("{} at {}: {} load-bearing, {} redundant, {} not tried; {} with every wait in place.",
+         Counted(ablation.waits.size(), "wait"), Counted(places_.size(), "place"), totals_[0],
+         totals_[1], totals_[2], Counted(ablation.hazards, "hazard"));
+    Line("Coverage: {}", CoverageText(input_.report));
+    for (const std::string& gap : GapLines(input_.report.coverage)) Line("  {}", gap);
+    if (input_.report.pid) {
+      Line(
+          "  What the CPU reads and writes was not seen: a wait for its sake alone counts as "
+          "redundant.");
+    }
+  }
+
+  static constexpr size_t kShown = 4;  // hazards of one place; JSON has them all
+
+  const AblationInput& input_;
+  std::vector<Place> places_;
+  std::map<std::pair<std::string, std::string>, size_t> by_key_;
+  std::array<uint64_t, 3> totals_{};
+  std::string out_;
+};
+
+}  // namespace
+
+std::string PrintAblationText(const AblationInput& input) { return Text(input).Print(); }
+
+}  // namespace ss
