@@ -146,7 +146,8 @@ bool ClockRun::Follows(const Phase& later, const Phase& earlier) const {
 
 bool ClockRun::Mixed(uint32_t barrier) const {
   const Bar& bar = barriers_[barrier];
-  if (bar.spills) return true;
+  // More bytes came than were announced: some of them alone may have closed the phase.
+  if (bar.spills || bar.phases.tx < 0) return true;
   for (size_t i = 0; i < bar.history.size(); ++i) {
     // Bytes that are announced behind the last arrival come too late to hold the phase back.
     if (!Contains(bar.history[i].arrivals, bar.history[i].last_expect)) return true;
