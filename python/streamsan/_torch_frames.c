@@ -54,7 +54,7 @@ static Walk next_frame(Walk frame) {
 /* NULL for the interpreter's own entry frames. */
 static PyCodeObject* code_of(Walk frame) {
 #if PY_VERSION_HEX >= 0x030d0000
-  if (frame->owner >= FRAME_OWNED_BY_CSTACK) return NULL;
+  if (frame->owner >= 3) return NULL; /* FRAME_OWNED_BY_CSTACK, from 3.14 on _BY_INTERPRETER */
   return _PyFrame_GetCode(frame);
 #elif PY_VERSION_HEX >= 0x030c0000
   if (frame->owner == FRAME_OWNED_BY_CSTACK) return NULL;

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
+import subprocess
+import sysconfig
 import textwrap
 
 import pytest
@@ -126,6 +129,55 @@ def test_what_a_framework_says_is_in_names_and_stacks(watched) -> None:  # type:
     done = watched(text)
     assert done.stdout.strip() == "aten::zero_,main,model.py:17,module layers.3,True", done.stderr
     assert "model.py:17" in done.stderr, "the report names the program's line"
+
+
+@pytest.fixture
+def frames_library(tmp_path: pathlib.Path) -> str:
+    """The part of the PyTorch helper that reads Python's frames, by itself."""
+    include = sysconfig.get_path("include")
+    if not shutil.which("cc") or not os.path.exists(os.path.join(include, "Python.h")):
+        pytest.skip("no C compiler, or no headers of this Python")
+    package = pathlib.Path(streamsan.__file__).parent
+    stub = tmp_path / "stub.c"
+    stub.write_text("int streamsan_torch_forked = 0;\n")
+    library = str(tmp_path / "frames.so")
+    words = ["cc", "-shared", "-fPIC", "-O2", "-DSTREAMSAN_PYTHON_FRAMES", f"-I{include}", f"-I{package / 'include'}"]
+    subprocess.run([*words, str(package / "_torch_frames.c"), str(stub), "-o", library], check=True)
+    return library
+
+
+@needs_vgpu
+@pytest.mark.parametrize("load", ["PyDLL", "CDLL"], ids=["with the GIL", "without"])
+def test_the_programs_line_is_read_from_the_interpreter(watched, frames_library, load) -> None:  # type: ignore[no-untyped-def]
+    text = f"""
+        import os
+        from streamsan import annotate
+        line_of = ctypes.{load}({frames_library!r}).streamsan_torch_python_site
+        line_of.restype = ctypes.c_uint64
+
+        def text(function, line):
+            words = function + chr(10) + __file__ + chr(10) + str(line)
+            return annotate._call("text", words.encode())
+
+        class Model:
+            def forward(self):
+                return line_of()
+
+        def framework(call):
+            return call()
+
+        # A frame of the framework is passed over: what it was called from counts.
+        inside = eval(compile("lambda: line_of()", "/x/torch/nn/functional.py", "eval"))
+        def called():
+            return inside()
+
+        here = [line_of() for _ in range(2)]
+        first = text("Model.forward", Model.forward.__code__.co_firstlineno + 1)
+        second = text("called", called.__code__.co_firstlineno + 1)
+        print(Model().forward() == first != 0, framework(called) == second != 0, here[0] == here[1] != first)
+    """
+    done = watched(text)
+    assert done.stdout.strip() == "True True True", done.stderr
 
 
 @needs_vgpu
