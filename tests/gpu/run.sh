@@ -1,15 +1,50 @@
 #!/usr/bin/env bash
 # On a machine with an NVIDIA GPU and nvcc: the incidents with the kernels compiled for it, under `streamsan run`;
 # programs of the CUDA runtime, linked both ways. The last line is `N passed, N failed`. `./dev gpu` runs this.
+# With --samples DIR instead: every program in DIR (prebuilt; none is part of this repository) is recorded, checked
+# at the lowest threshold and ablated; one line each, reports and traces under build/gpu/samples.out.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=build/gpu
 passed=0 failed=0
+samples=
+case "${1:-}" in
+  --samples) samples=$(realpath -e "${2:?--samples needs a directory}") ;;
+  '') ;;
+  *) printf 'run.sh: unknown argument %s (--samples DIR)\n' "$1" >&2; exit 2 ;;
+esac
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 cmake --preset release -B $build -DSTREAMSAN_CUDA=ON -DSTREAMSAN_GPU_PROGRAMS=ON -DSTREAMSAN_TESTS=ON >/dev/null
-targets=(streamsan streamsan_capture moe_combine zero3_reduce ep_combine_fill hello_rt_static hello_rt_shared kernels_e2e)
+targets=(streamsan streamsan_capture)
+[ -z "$samples" ] || targets+=(ablation_oracle)
+[ -n "$samples" ] || targets+=(moe_combine zero3_reduce ep_combine_fill hello_rt_static hello_rt_shared kernels_e2e)
 cmake --build $build --target "${targets[@]}"
+
+# The bare name of each executable of $samples, what `check` and `ablate` say in their last lines, and whether the
+# oracle of tests/ablation agrees.
+run_samples() {
+  local out=$PWD/$build/samples.out tool=$PWD/$build/bin/streamsan program name code
+  rm -rf "$out"
+  mkdir -p "$out"
+  for program in "$samples"/*; do
+    if [ ! -f "$program" ] || [ ! -x "$program" ]; then continue; fi
+    name=$(basename "$program")
+    code=0
+    (cd "$out" && timeout 60 "$tool" record -o "$out/$name.sst" -- "$program") >"$out/$name.log" 2>&1 </dev/null || code=$?
+    printf '%s: program exit code %s\n' "$name" "$code"
+    code=0
+    "$tool" check --min-confidence possible --report "$out/$name.txt" "$out/$name.sst" || code=$?
+    case $code in
+      0) passed=$((passed + 1)) ;;
+      *) failed=$((failed + 1)) ;;
+    esac
+    sed -n 's/^==[0-9]*== StreamSan: \(.*Coverage:.*\)/  check   \1/p' "$out/$name.txt"
+    "$tool" ablate --min-confidence possible "$out/$name.sst" >"$out/$name.ablate" || true
+    sed -n 's/^\([0-9]* waits\? at .*\)/  ablate  \1/p' "$out/$name.ablate"
+  done
+  $build/bin/ablation_oracle --least 95 "$out"/*.sst || failed=$((failed + 1))
+}
 
 # expect CODE WHAT ARGUMENTS...: `streamsan run ARGUMENTS` exits with CODE.
 expect() {
@@ -25,6 +60,13 @@ expect() {
     failed=$((failed + 1))
   fi
 }
+
+if [ -n "$samples" ]; then
+  run_samples
+  printf '%d without a hazard, %d with one or failed\n' $passed $failed
+  [ $failed -eq 0 ]
+  exit
+fi
 
 expect 66 "incident 1, fault" $build/bin/moe_combine
 expect 0 "incident 1, fix" $build/bin/moe_combine --fix=record-compute
