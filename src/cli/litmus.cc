@@ -6,6 +6,7 @@
 #include "src/cli/output.h"
 #include "src/explain/analyse.h"
 #include "src/litmus/runner.h"
+#include "src/pipeline/runner.h"
 
 namespace ss {
 namespace {
@@ -54,7 +55,8 @@ int LitmusCommand(const LitmusCommandOptions& options) {
   Count count;
   for (const std::string& path : *files) {
     auto engine = [&](const Program& program) { return AnalyseProgram(program, analyse); };
-    LitmusOutcome outcome = RunLitmusFile(path, engine, run);
+    LitmusOutcome outcome = HasSuffix(path, ".pipe") ? pipeline::RunPipeFile(path)
+                                                     : RunLitmusFile(path, engine, run);
     count.Add(outcome.status);
     PrintOutcome(path, outcome);
   }

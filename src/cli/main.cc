@@ -76,6 +76,7 @@ class CommandLine {
     AddLitmus();
     AddDump();
     AddKernels();
+    AddPipeline();
     AddAblate();
     app_.add_subcommand("doctor", "What this machine lets it see")->callback([this] {
       exit_ = DoctorCommand();
@@ -182,6 +183,35 @@ class CommandLine {
     });
   }
 
+  void AddPipeline() {
+    auto* pipeline = app_.add_subcommand("pipeline", "mbarrier protocols inside a kernel");
+    pipeline->require_subcommand(1);
+    auto* check = pipeline->add_subcommand("check", "Verify a protocol for every schedule");
+    check->add_option("PATH", pipeline_.paths, ".pipe files or directories")->required();
+    check->add_option("--format", words_.format, "text or json")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
+    ReportOptions& report = pipeline_.report;
+    check->add_option("--report", report.report_file, "Write the report to FILE, not to stderr")
+        ->type_name("FILE");
+    check->add_option("--print-limit", report.print_limit, "Spell out at most N hazards")
+        ->type_name("N")
+        ->capture_default_str();
+    check->add_option("--states", pipeline_.max_states, "Search at most N states")
+        ->type_name("N")
+        ->capture_default_str();
+    check->add_option("--error-exitcode", report.error_exitcode, "Exit code when there are hazards")
+        ->check(CLI::Range(0, 255))
+        ->capture_default_str();
+    check->add_flag("--require-coverage{100}", report.require_coverage,
+                    "Exit 3 when not every schedule was judged")
+        ->check(CLI::Range(0, 100));
+    check->callback([this] {
+      pipeline_.report.format = words_.format == "json" ? Format::kJson : Format::kText;
+      exit_ = PipelineCommand(pipeline_);
+    });
+  }
+
   bool Finish(ReportOptions& options) {
     Result<void> finished = FinishReportOptions(options, words_);
     if (!finished) exit_ = Complain(finished.error());
@@ -196,6 +226,7 @@ class CommandLine {
   LitmusCommandOptions litmus_;
   DumpCommandOptions dump_;
   KernelsCommandOptions kernels_;
+  PipelineCommandOptions pipeline_;
   AblateCommandOptions ablate_;
   int exit_ = kExitOk;
 };

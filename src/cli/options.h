@@ -66,12 +66,19 @@ struct AblateCommandOptions {
   std::string path;       // a trace or a litmus file
 };
 
+struct PipelineCommandOptions {
+  ReportOptions report;
+  uint64_t max_states = 200'000;  // of the search where a protocol is not safe
+  std::vector<std::string> paths;  // .pipe
+};
+
 // One command each, in the file of its name. All return an exit code.
 int RunCommand(const RunCommandOptions& options);
 int CheckCommand(const CheckCommandOptions& options);
 int LitmusCommand(const LitmusCommandOptions& options);
 int DumpCommand(const DumpCommandOptions& options);
 int KernelsCommand(const KernelsCommandOptions& options);
+int PipelineCommand(const PipelineCommandOptions& options);
 int AblateCommand(const AblateCommandOptions& options);
 int DoctorCommand();
 

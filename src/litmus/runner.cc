@@ -74,7 +74,7 @@ LitmusOutcome RunLitmusText(std::string_view text, const std::string& name,
 LitmusOutcome RunLitmusFile(const std::string& path, const AnalyseFunction& analyse,
                             const LitmusOptions& options) {
   if (EndsWith(path, ".pipe"))
-    return {Status::kSkipped, {path + ": pipelines are not modelled yet"}};
+    return {Status::kSkipped, {path + ": a pipeline; not judged by this runner"}};
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
   if (file) text << file.rdbuf();

@@ -1,0 +1,26 @@
+// Verdicts on `.pipe` files, for people and for programs. As elsewhere in this folder: no logic.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/pipeline/check.h"
+
+namespace ss {
+
+struct PipelineReport {
+  std::string file;
+  pipeline::Program program;
+  pipeline::Verdict verdict;
+  double seconds = 0;
+};
+
+// Hazards with a picture of each schedule; the count last.
+std::string PrintPipelineText(const std::vector<PipelineReport>& reports, uint64_t print_limit);
+
+// One object, "schema": 1, with the keys of every other report; beside them "witness" in a hazard:
+// the steps that lead to it.
+std::string PrintPipelineJson(const std::vector<PipelineReport>& reports);
+
+}  // namespace ss

@@ -1,0 +1,117 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "src/pipeline/picture.h"
+#include "src/report/pipeline.h"
+
+namespace ss {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using pipeline::Finding;
+
+// Code and names alone, so that an id survives edits of the file elsewhere.
+std::string Id(const Finding& finding) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const std::string& part : {finding.code, finding.subject, finding.role, finding.other}) {
+    for (unsigned char c : part + '\n') hash = (hash ^ c) * 0x100000001b3;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+Json Site(const PipelineReport& report, const std::string& role, uint32_t line) {
+  if (role.empty()) return nullptr;
+  return {{"op", line},
+          {"name", nullptr},
+          {"lane", role},
+          {"rank", 0},
+          {"access", nullptr},
+          {"stack", Json::array({{{"fn", nullptr},
+                                  {"file", report.file},
+                                  {"line", line},
+                                  {"module", nullptr},
+                                  {"offset", nullptr}}})}};
+}
+
+Json Witness(const PipelineReport& report, const Finding& finding) {
+  const pipeline::Picture picture = MakePicture(report.program, finding, SIZE_MAX);
+  Json steps = Json::array();
+  for (const pipeline::PictureRow& row : picture.rows) {
+    steps.push_back({{"step", row.number ? Json(row.number) : Json()},
+                     {"lane", picture.lanes[row.lane]},
+                     {"op", row.text},
+                     {"note", row.note},
+                     {"line", row.line}});
+  }
+  return {{"steps", picture.steps}, {"shown", steps}};
+}
+
+Json Hazard(const PipelineReport& report, const Finding& finding, size_t number) {
+  return {
+      {"id", Id(finding)},
+      {"code", finding.code},
+      {"severity", "error"},
+      {"confidence", finding.certain ? "certain" : "possible"},
+      {"count", 1},
+      {"struck", false},
+      {"buffer", {{"name", finding.subject}, {"bytes", 0}, {"range", {0, 0}}, {"owner", nullptr}}},
+      {"first", Site(report, finding.role, finding.line)},
+      {"second", Site(report, finding.other, finding.other_line)},
+      {"missing_edge", nullptr},
+      {"root_cause", finding.text},
+      {"fix", nullptr},
+      {"alias", fmt::format("H{}", number)},
+      {"source", report.file},
+      {"fixes", Json::array()},
+      {"evidence", Json::array()},
+      {"witness", Witness(report, finding)}};
+}
+
+Json StuckStates(const PipelineReport& report) {
+  Json states = Json::array();
+  for (const auto& roles : report.verdict.stuck) states.push_back(roles);
+  return states;
+}
+
+}  // namespace
+
+std::string PrintPipelineJson(const std::vector<PipelineReport>& reports) {
+  Json hazards = Json::array(), stuck = Json::array();
+  bool exhaustive = true;
+  uint64_t steps = 0, states = 0, agents = 0;
+  double seconds = 0;
+  for (const PipelineReport& report : reports) {
+    for (const Finding& finding : report.verdict.findings) {
+      if (!finding.absorbed) hazards.push_back(Hazard(report, finding, hazards.size() + 1));
+    }
+    for (const Json& roles : StuckStates(report)) stuck.push_back(roles);
+    exhaustive = exhaustive && report.verdict.exhaustive;
+    steps += report.verdict.steps;
+    states += report.verdict.states;
+    agents += report.verdict.agents;
+    seconds += report.seconds;
+  }
+  Json unmodelled = Json::array();
+  if (!exhaustive) unmodelled.push_back({{"name", "schedules beyond --states"}, {"count", 1}});
+  const std::string title = reports.size() == 1 ? reports[0].program.protocol->title : "";
+  Json root = {{"schema", 1},
+               {"streamsan", {{"version", STREAMSAN_VERSION}}},
+               {"program",
+                {{"name", reports.size() == 1 ? Json(reports[0].file) : Json()},
+                 {"title", title.empty() ? Json() : Json(title)},
+                 {"pid", nullptr}}},
+               {"coverage", {{"complete", exhaustive}, {"dropped", 0}, {"unmodelled", unmodelled}}},
+               {"hazards", hazards},
+               {"advice", Json::array()},
+               {"stats",
+                {{"operations", steps},
+                 {"accesses", 0},
+                 {"lanes", agents},
+                 {"seconds", seconds},
+                 {"states", states}}},
+               {"stuck_states", stuck}};
+  return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ss
