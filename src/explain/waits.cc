@@ -42,6 +42,9 @@ class Namer {
       case OpKind::kEventRecord:
         recorded_on_[op.object] = op.stream;
         break;
+      case OpKind::kKernel:
+        if ((op.flags & kLaunchEvent) != 0) recorded_on_[op.object] = op.stream;
+        break;
       case OpKind::kAlloc:
       case OpKind::kAllocAsync:
       case OpKind::kBufferName:

@@ -47,6 +47,7 @@ class Graph {
     StorageId storage = 0;
   };
   std::vector<Edge> TakeBack(Node to, size_t keep);
+  const std::vector<Edge>& Into(Node to) const { return incoming_[to]; }
   size_t Incoming(Node to) const { return incoming_[to].size(); }
   // Every node from which one of `targets` can be reached, the targets themselves included.
   NodeSet Ancestors(const Nodes& targets, View view) const;

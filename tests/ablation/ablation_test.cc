@@ -1,0 +1,218 @@
+// Waits taken out one at a time: what is said of each, against the brute-force reference.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "src/explain/ablate.h"
+#include "tests/ablation/oracle.h"
+#include "tests/cli/process.h"
+#include "tests/engine/from_litmus.h"
+#include "tests/reference/reference.h"
+
+namespace ss {
+namespace {
+
+Ablation AblationOf(const Program& program, AblateOptions options = {}) {
+  AnalyseOptions analyse;
+  analyse.verify = false;
+  Analysis analysis(program, analyse);
+  for (const Op& op : program.ops) analysis.Feed(op, program.accesses.data() + op.access_begin);
+  Result<Ablation> ablation = analysis.Ablate(options);
+  EXPECT_TRUE(ablation.has_value());
+  return ablation ? *ablation : Ablation{};
+}
+
+std::vector<std::string> Verdicts(const std::string& text) {
+  std::vector<std::string> verdicts;
+  for (const Wait& wait : AblationOf(FromLitmus(text)).waits) {
+    verdicts.push_back(fmt::format("{}: {}", wait.text, Name(wait.verdict)));
+  }
+  return verdicts;
+}
+
+using Lines = std::vector<std::string>;
+
+constexpr char kStreams[] = "stream a\nstream b\nalloc X 4K device\nalloc Y 4K device\n";
+
+TEST(Ablate, AWaitBetweenWriterAndReaderIsLoadBearing) {
+  const std::string text =
+      std::string(kStreams) + "a: kernel k write X\na: record E\nb: wait E\nb: kernel l read X\n";
+  EXPECT_EQ(Verdicts(text), Lines{"b waits for E of a: load-bearing"});
+  const Ablation ablation = AblationOf(FromLitmus(text));
+  EXPECT_EQ(ablation.hazards, 0u);
+  ASSERT_EQ(ablation.waits[0].hazards.size(), 1u);
+  EXPECT_EQ(ablation.waits[0].hazards[0].code, "race-raw");
+}
+
+TEST(Ablate, TheSameWaitForOtherDataIsRedundant) {
+  EXPECT_EQ(Verdicts(std::string(kStreams) +
+                     "a: kernel k write X\na: record E\nb: wait E\nb: kernel l write Y\n"),
+            Lines{"b waits for E of a: redundant"});
+}
+
+// The wait is in the wrong place: the hazard is there with it and without it.
+TEST(Ablate, AWaitThatComesTooLateIsRedundant) {
+  const std::string text =
+      std::string(kStreams) + "a: kernel k write X\na: record E\nb: kernel l read X\nb: wait E\n";
+  EXPECT_EQ(Verdicts(text), Lines{"b waits for E of a: redundant"});
+  EXPECT_EQ(AblationOf(FromLitmus(text)).hazards, 1u);
+}
+
+TEST(Ablate, OfTwoWaitsThatDoTheSameNeitherIsNeeded) {
+  EXPECT_EQ(Verdicts(std::string(kStreams) +
+                     "a: kernel k write X\na: record E\nb: wait E\nsync a\nb: kernel l read X\n"),
+            (Lines{"b waits for E of a: redundant", "main waits for a: redundant"}));
+}
+
+TEST(Ablate, RecordStreamIsAWait) {
+  const std::string head =
+      "stream a\nstream b\nalloc X 4K on a\na: kernel k write X\na: record E\nb: wait E\n"
+      "b: kernel l read X\nrecord_stream X b\n";
+  EXPECT_EQ(Verdicts(head + "free X\nalloc Y 4K on a reuse X\na: kernel m write Y\n"),
+            (Lines{"b waits for E of a: load-bearing", "record_stream(X, b): load-bearing"}));
+  const Lines covered = Verdicts(head + "sync b\nfree X\nalloc Y 4K on a reuse X\n");
+  ASSERT_EQ(covered.size(), 3u);
+  EXPECT_EQ(covered[1], "record_stream(X, b): redundant");
+}
+
+TEST(Ablate, BeyondTheBudgetWaitsAreNotTried) {
+  std::string text = kStreams;
+  for (int i = 0; i < 8; ++i) text += "a: kernel k write X\nsync a\n";
+  Program program = FromLitmus(text + "b: kernel l read X\n");
+  for (Op& op : program.ops) op.line = 0;  // one place
+  AblateOptions options;
+  options.max_replayed = 2 * program.ops.size();
+  size_t tried = 0;
+  for (const Wait& wait : AblationOf(program, options).waits) {
+    tried += wait.verdict != WaitVerdict::kNotTried;
+  }
+  EXPECT_EQ(tried, 2u);
+}
+
+TEST(Ablate, TheEndOfASynchronisationGoesWithItsBegin) {
+  Program program = FromLitmus(
+      "stream s\nalloc H 4K pinned\nalloc D 4K device\ns: copy H <- D\n"
+      "sync s\nmain: read H\n");
+  Op& sync = The(program, OpKind::kStreamSync);
+  sync.flags |= kSyncBegin;
+  Op end;
+  end.kind = OpKind::kSyncEnd;
+  end.host = sync.host;
+  end.value = sync.id;
+  const size_t at = static_cast<size_t>(&sync - program.ops.data());
+  program.ops.insert(program.ops.begin() + static_cast<ptrdiff_t>(at) + 1, end);
+  const Tape tape{&program, &program.ops, &program.accesses, false};
+  EXPECT_EQ(WithoutWait(tape, at).removals, (std::set<size_t>{at, at + 1}));
+  EXPECT_EQ(AblationOf(program).waits.at(0).verdict, WaitVerdict::kLoadBearing);
+}
+
+// Every wait of every hand-written case, by the reference: hazards that are not there with the
+// wait.
+using Hazards = std::map<std::tuple<std::string, std::string, OpId, OpId>, int>;
+
+Hazards ByReference(const Program& program) {
+  Hazards hazards;
+  for (const auto& hazard : reference::Judge(program).hazards) {
+    if (hazard.absorbed) continue;
+    ++hazards[{hazard.code, hazard.buffer, program.ops[hazard.first].id,
+               program.ops[hazard.second].id}];
+  }
+  return hazards;
+}
+
+bool NewHazards(const Hazards& before, const Hazards& after) {
+  return std::any_of(after.begin(), after.end(), [&](const auto& hazard) {
+    auto known = before.find(hazard.first);
+    return known == before.end() || known->second < hazard.second;
+  });
+}
+
+std::vector<LitmusFile> Cases() {
+  std::vector<LitmusFile> cases;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(SS_SOURCE_DIR "/tests/litmus")) {
+    if (entry.path().extension() != ".litmus") continue;
+    auto file = ParseLitmus(ReadFile(entry.path()), entry.path().filename());
+    if (!file) continue;
+    const bool modelled = std::all_of(file->needs.begin(), file->needs.end(), [](const auto& need) {
+      return reference::Models(need.rule);
+    });
+    if (modelled) cases.push_back(std::move(*file));
+  }
+  return cases;
+}
+
+TEST(Ablate, AgreesWithTheReferenceOnEveryCase) {
+  size_t needed = 0, redundant = 0;
+  for (LitmusFile& file : Cases()) {
+    Program& program = file.program;
+    const Ablation ablation = AblationOf(program, {.min_confidence = Confidence::kPossible});
+    const Hazards before = ByReference(program);
+    for (const Wait& wait : ablation.waits) {
+      const Op kept = program.ops[wait.index];
+      program.ops[wait.index].kind = OpKind::kEventDestroy;
+      const bool bearing = NewHazards(before, ByReference(program));
+      program.ops[wait.index] = kept;
+      EXPECT_EQ(wait.verdict == WaitVerdict::kLoadBearing, bearing)
+          << program.source << ":" << wait.line << ": " << wait.text;
+      (bearing ? needed : redundant)++;
+    }
+  }
+  EXPECT_GT(needed, 30u);
+  EXPECT_GT(redundant, 10u);
+}
+
+// The oracle that judges recorded programs, on the same cases: those without a caching allocator,
+// and without a hazard from the start, since it does not go on as if that one's edge were there.
+TEST(Oracle, AgreesWithTheReferenceOnEveryCase) {
+  size_t needed = 0, redundant = 0;
+  for (LitmusFile& file : Cases()) {
+    Program& program = file.program;
+    Oracle oracle(program);
+    const Hazards before = ByReference(program);
+    if (oracle.unjudged_frees() != 0 || !before.empty()) continue;
+    for (const Wait& wait : AblationOf(program).waits) {
+      if (wait.kind == OpKind::kRecordStream) continue;
+      const Op kept = program.ops[wait.index];
+      program.ops[wait.index].kind = OpKind::kEventDestroy;
+      const bool bearing = NewHazards(before, ByReference(program));
+      program.ops[wait.index] = kept;
+      EXPECT_EQ(oracle.LoadBearing({wait.index}), bearing)
+          << program.source << ":" << wait.line << ": " << wait.text;
+      (bearing ? needed : redundant)++;
+    }
+  }
+  EXPECT_GT(needed, 20u);
+  EXPECT_GT(redundant, 5u);
+}
+
+TEST(Command, SaysWhatAppearsWithoutEachWait) {
+  TemporaryFile file(
+      std::string(kStreams) + "a: kernel k write X\na: record E\nb: wait E\nb: kernel l read X\n",
+      ".litmus");
+  Ran text = Tool({"ablate", file.path()});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_TRUE(Has(text.out, "without it  race-raw")) << text.out;
+  EXPECT_TRUE(Has(text.out, "1 wait at 1 place: 1 load-bearing, 0 redundant, 0 not tried"))
+      << text.out;
+  auto json = nlohmann::json::parse(Tool({"ablate", "--format", "json", file.path()}).out);
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["load_bearing"], 1);
+  EXPECT_EQ(json["waits"][0]["verdict"], "load-bearing");
+  EXPECT_EQ(json["waits"][0]["hazards"][0]["buffer"]["name"], "X");
+}
+
+TEST(Command, WhatItCannotReadExitsTwo) {
+  TemporaryFile garbage("not a trace", ".sst");
+  Ran ran = Tool({"ablate", garbage.path()});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(Has(ran.err, garbage.path())) << ran.err;
+  EXPECT_EQ(Tool({"ablate", "/nowhere.sst"}).code, 2);
+  EXPECT_EQ(Tool({"ablate"}).code, 2);
+}
+
+}  // namespace
+}  // namespace ss

@@ -1,0 +1,172 @@
+#include "tests/ablation/oracle.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+namespace ss {
+namespace {
+
+using reference::Node;
+using reference::Nodes;
+using reference::Piece;
+using reference::Timeline;
+
+bool Conflict(uint8_t a, uint8_t b) {
+  const bool atomics = a == kAtomic && b == kAtomic;
+  return !atomics && ((a | b) & (kWrite | kAtomic)) != 0;
+}
+
+// Which of `roots` reaches each node, by every edge but assumed ones.
+class Closure {
+ public:
+  Closure(const reference::Graph& graph, const Nodes& roots)
+      : words_((roots.size() + 63) / 64), rows_(graph.size() * words_) {
+    for (Node root : roots) bits_.try_emplace(root, bits_.size());
+    for (auto [root, bit] : bits_) Row(root)[bit / 64] |= uint64_t{1} << bit % 64;
+    while (Pass(graph)) {
+    }
+  }
+
+  bool Reaches(Node root, const Nodes& targets) const {
+    const size_t bit = bits_.at(root);
+    for (Node target : targets) {
+      if (rows_[target * words_ + bit / 64] >> bit % 64 & 1) return true;
+    }
+    return false;
+  }
+
+ private:
+  uint64_t* Row(Node node) { return rows_.data() + node * words_; }
+
+  // One pass is enough for edges to later nodes. True: an edge goes back, and something changed.
+  bool Pass(const reference::Graph& graph) {
+    bool again = false;
+    for (Node to = 0; to < graph.size(); ++to) {
+      for (const auto& edge : graph.Into(to)) {
+        if (edge.kind == reference::EdgeKind::kAssumed) continue;
+        again |= Merge(Row(edge.from), Row(to)) && edge.from > to;
+      }
+    }
+    return again;
+  }
+
+  bool Merge(const uint64_t* from, uint64_t* to) const {
+    uint64_t fresh = 0;
+    for (size_t i = 0; i < words_; ++i) {
+      fresh |= from[i] & ~to[i];
+      to[i] |= from[i];
+    }
+    return fresh != 0;
+  }
+
+  size_t words_;
+  std::vector<uint64_t> rows_;
+  std::unordered_map<Node, size_t> bits_;
+};
+
+bool HostFree(const Op& op) { return op.kind == OpKind::kFree; }
+
+// Where a host's free of a tenancy must find its uses: its own knowledge, and what others saw.
+Nodes FreeTargets(const Timeline& timeline, size_t free) {
+  Nodes targets = {timeline.nodes(free).call, timeline.nodes(free).ret};
+  for (const reference::Acquisition& seen : timeline.acquisitions()) {
+    if (seen.op < free) targets.push_back(seen.node);
+  }
+  return targets;
+}
+
+}  // namespace
+
+Oracle::Oracle(Program& program) : program_(program) {
+  Ask(Timeline(program_));
+  ordered_ = Answers();
+}
+
+void Oracle::Ask(const Timeline& timeline) {
+  for (size_t b = 0; b < program_.ops.size(); ++b) {
+    if (!timeline.nodes(b).pieces.empty()) AskPairs(timeline, b);
+  }
+  AskTenancies(timeline);
+}
+
+void Oracle::AskPairs(const Timeline& timeline, size_t second) {
+  for (size_t first = 0; first < second; ++first) {
+    bool any = false, staged = true;
+    for (const Piece& x : timeline.nodes(first).pieces) {
+      for (const Piece& y : timeline.nodes(second).pieces) {
+        if (x.end <= y.begin || y.end <= x.begin || !Conflict(x.mode, y.mode)) continue;
+        const auto& tenant = timeline.storage().tenants()[y.tenant];
+        const bool pool = tenant.memory == MemoryKind::kPool;
+        if (x.tenant != y.tenant && (pool || tenant.owner != reference::kNoLane)) continue;
+        any = true;
+        staged &= x.staged_source;
+      }
+    }
+    if (!any) continue;
+    questions_.push_back({static_cast<uint32_t>(first), static_cast<uint32_t>(second),
+                          staged ? What::kStagedPair : What::kPair});
+  }
+}
+
+void Oracle::AskTenancies(const Timeline& timeline) {
+  std::set<std::pair<size_t, size_t>> asked;
+  std::set<size_t> unjudged;
+  for (size_t use = 0; use < program_.ops.size(); ++use) {
+    for (const Piece& piece : timeline.nodes(use).pieces) {
+      const auto& tenant = timeline.storage().tenants()[piece.tenant];
+      const auto at = static_cast<uint32_t>(use);
+      if (program_.ops[tenant.allocated].kind == OpKind::kAllocAsync &&
+          asked.insert({tenant.allocated, use}).second) {
+        questions_.push_back({static_cast<uint32_t>(tenant.allocated), at, What::kPair});
+      }
+      if (tenant.freed == reference::kNever || tenant.exit_free || tenant.freed < use) continue;
+      if (tenant.owner != reference::kNoLane) {
+        unjudged.insert(tenant.freed);
+      } else if (asked.insert({use, tenant.freed}).second) {
+        questions_.push_back({at, static_cast<uint32_t>(tenant.freed), What::kFree});
+      }
+    }
+  }
+  unjudged_frees_ = unjudged.size();
+}
+
+std::vector<bool> Oracle::Answers() const {
+  Timeline timeline(program_);
+  auto root = [&](const Question& question) {
+    const auto& nodes = timeline.nodes(question.first);
+    return question.what == What::kStagedPair ? nodes.source_done : nodes.done;
+  };
+  Nodes roots;
+  for (const Question& question : questions_) roots.push_back(root(question));
+  std::sort(roots.begin(), roots.end());
+  roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
+  const Closure closure(timeline.graph(), roots);
+  std::unordered_map<size_t, Nodes> frees;
+  std::vector<bool> answers;
+  for (const Question& question : questions_) {
+    const size_t second = question.second;
+    const bool host = HostFree(program_.ops[second]);
+    if (host && !frees.contains(second)) frees[second] = FreeTargets(timeline, second);
+    answers.push_back(closure.Reaches(root(question),
+                                      host ? frees[second] : Nodes{timeline.nodes(second).start}));
+  }
+  return answers;
+}
+
+bool Oracle::LoadBearing(const std::vector<size_t>& removed) {
+  std::vector<Op> kept;
+  for (size_t at : removed) {
+    kept.push_back(program_.ops[at]);
+    program_.ops[at].kind = OpKind::kEventDestroy;  // a call that orders nothing
+    program_.ops[at].object = 0;
+  }
+  const std::vector<bool> without = Answers();
+  for (size_t i = 0; i < removed.size(); ++i) program_.ops[removed[i]] = kept[i];
+  for (size_t i = 0; i < without.size(); ++i) {
+    if (ordered_[i] && !without[i]) return true;
+  }
+  return false;
+}
+
+}  // namespace ss

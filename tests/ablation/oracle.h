@@ -1,0 +1,57 @@
+// Is a wait load-bearing? Answered without the engine: on the reference's explicit graph
+// (tests/reference/timeline.h), as the transitive closure of its edges, for every pair of
+// operations.
+//
+// With a wait taken out, the graph is built anew. The wait is load-bearing iff one of these was
+// ordered with it and is not without it:
+//  - two accesses of common bytes, at least one a plain write (rule 2), of one tenancy where the
+//  memory
+//    comes from a pool (rule 17);
+//  - a use and the free of what it uses, or a stream-ordered allocation and the first use (rules
+//  16, 17,
+//    19): for a free by the host, what any host thread saw complete before it counts as ordered.
+// A program that has hazards with every wait in place is judged the same; the engine goes on after a hazard
+// as if its edge were there, so that the two may differ on it.
+// Incidental edges (rules 9 and 16) count as order, since the engine makes advice of them and no
+// hazard. Blocks of a caching allocator have rules of their own (18, 19) and are left out:
+// `unjudged_frees`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "src/program/op.h"
+#include "tests/reference/timeline.h"
+
+namespace ss {
+
+class Oracle {
+ public:
+  // The program is changed and changed back by LoadBearing.
+  explicit Oracle(Program& program);
+
+  // `removed`: positions of the operations that are taken out together.
+  bool LoadBearing(const std::vector<size_t>& removed);
+  size_t questions() const { return questions_.size(); }
+  size_t unjudged_frees() const { return unjudged_frees_; }
+
+ private:
+  enum class What : uint8_t { kPair, kStagedPair, kFree };
+  struct Question {
+    uint32_t first = 0, second = 0;  // positions of operations; is first over before second starts?
+    What what{};
+  };
+
+  void Ask(const reference::Timeline& timeline);
+  void AskPairs(const reference::Timeline& timeline, size_t second);
+  void AskTenancies(const reference::Timeline& timeline);
+  std::vector<bool> Answers() const;
+
+  Program& program_;
+  std::vector<Question> questions_;
+  std::vector<bool> ordered_;  // with every wait in place
+  size_t unjudged_frees_ = 0;
+};
+
+}  // namespace ss
