@@ -36,6 +36,8 @@ namespace ss {
     "they did not") \
   X(kArgumentsOutside, true, \
     "kernel arguments that are followed pointed to memory that is not known") \
+  X(kTakenAsPointers, true, \
+    "arguments that may be a pointer or a list of pointers were taken to be a pointer") \
   X(kModuleVariables, false, "accesses to variables of a module, which are not checked") \
   X(kUnusedNotes, true, \
     "access or fill notes were followed by no operation of their thread and stream") \

@@ -113,7 +113,10 @@ std::string Importer::State::UseAccess(const kernels::Access& access,
     case Root::kTensorMap:
       return UseTensorMap(access, words);
     case Root::kIndirect:
-      return IsGather(access, summary, words) ? "" : "pointers that it reads from memory";
+      if (IsGather(access, summary, words)) return "";
+      if (!MayBeList(access, summary)) return "pointers that it reads from memory";
+      counts_.Add(Count::kTakenAsPointers);
+      return "";
     case Root::kGlobal:
       counts_.Add(Count::kModuleVariables);
       return "";
@@ -130,6 +133,18 @@ bool Importer::State::IsGather(const kernels::Access& access, const kernels::Ker
   const uint8_t mode = ModeOf(access);
   return std::any_of(summary.accesses.begin(), summary.accesses.end(), [&](const auto& other) {
     return other.root == Root::kParam && (ModeOf(other) & mode) == mode && IsLive(words, other.offset);
+  });
+}
+
+// Kernels of libraries take a matrix or a list of matrices through one argument (cuBLAS, CUTLASS): the
+// argument is followed directly, and once more through what it points to, for the same purpose. Which of
+// the two a launch means is in a mode that is not looked at; lists are the rarer.
+bool Importer::State::MayBeList(const kernels::Access& access,
+                                const kernels::KernelSummary& summary) {
+  const uint8_t mode = ModeOf(access);
+  return std::any_of(summary.accesses.begin(), summary.accesses.end(), [&](const auto& other) {
+    return other.root == Root::kParam && other.offset == access.offset &&
+           (ModeOf(other) & mode) == mode && access.symbol.empty();
   });
 }
 

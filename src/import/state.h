@@ -183,6 +183,7 @@ class Importer::State {
                         const Words& words, Op& op);
   bool IsGather(const kernels::Access& access, const kernels::KernelSummary& summary,
                 const Words& words);
+  static bool MayBeList(const kernels::Access& access, const kernels::KernelSummary& summary);
   bool IsLive(const Words& words, int32_t offset);
   void UseWord(uint64_t address, const kernels::Access& access, Evidence direction);
   std::string UseTensorMap(const kernels::Access& access, const Words& words);

@@ -46,7 +46,7 @@ std::vector<Row> RowsOf(const PrintInput& input, const Finding& finding) {
   for (Row& row : rows) {
     const Site& site = *row.site;
     if (site.op) row.op = fmt::format("op {}", site.op);
-    row.name = site.name;
+    row.name = KernelText(site.name);
     row.lane = LaneText(site);
     row.access = AccessText(site, finding.buffer.name);
     if (IsCollective(finding)) row.access = "on " + finding.buffer.name;

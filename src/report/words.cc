@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/program/op_names.h"
+#include "src/report/inlines.h"
 
 namespace ss {
 namespace {
@@ -31,7 +32,9 @@ std::string Verb(const std::string& access) {
   return access;
 }
 
-std::string Who(const Site& site) { return fmt::format("{} on {}", site.name, LaneText(site)); }
+std::string Who(const Site& site) {
+  return fmt::format("{} on {}", KernelText(site.name), LaneText(site));
+}
 
 std::string WrongLifetime(const Finding& finding, const std::string& subject) {
   const Site& use = finding.first;
@@ -164,6 +167,13 @@ std::string FunctionText(const std::string& function) {
   if (size_t open = text.find('('); open != std::string::npos && open != 0) text.resize(open);
   size_t angle = text.find('<');
   return text.size() > kLong && angle != std::string::npos ? text.substr(0, angle) + "<...>" : text;
+}
+
+std::string KernelText(const std::string& name) {
+  constexpr size_t kLongest = 48;
+  std::string text = FunctionText(Demangled(name.c_str()));
+  if (text.rfind("void ", 0) == 0) text.erase(0, 5);
+  return text.size() > kLongest ? text.substr(0, kLongest - 3) + "..." : text;
 }
 
 std::string Counted(uint64_t count, const std::string& noun) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "src/import/importer.h"
+#include "src/kernels/registry.h"
 
 namespace ss {
 
@@ -40,7 +42,12 @@ class Feeder : public ImportSink {
   template <typename Body>
   Feeder& At(uint32_t thread, uint64_t before, uint64_t after, Body body) {
     seq_ = std::max({seq_, before, after});
-    importer.Feed(trace::Record{thread, before, after, std::move(body)}, *this);
+    const trace::Record record{thread, before, after, std::move(body)};
+    if (registry != nullptr) {
+      registry->Feed(record);
+      for (const auto& kernel : registry->Kernels()) registry->Wait(*kernel, std::chrono::hours(1));
+    }
+    importer.Feed(record, *this);
     return *this;
   }
   Feeder& Text(uint64_t id, std::string text) { return Note(0, trace::Text{id, std::move(text)}); }
@@ -83,6 +90,7 @@ class Feeder : public ImportSink {
 
   StringTable strings;
   Importer importer;
+  kernels::Registry* registry = nullptr;  // gets every record first, as ImportOptions::kernels
   std::vector<Seen> seen;
 
  private:

@@ -1,0 +1,210 @@
+// Launches that are judged by a summary of their machine code. The summary of a real cubin's kernel is put
+// into the cache by hand, so that each form of it can be tried without a disassembler.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "src/kernels/analyse.h"
+#include "tests/import/feed.h"
+
+namespace ss {
+namespace {
+
+using kernels::KernelSummary;
+using kernels::Root;
+
+constexpr uint64_t kX = 0x7f00'0000'0000, kY = 0x7f00'0010'0000, kSize = 0x1000;
+constexpr uint64_t kModule = 0xD00;
+const char kCubin[] = SS_SOURCE_DIR "/tests/kernels_e2e/fixtures/kernels_sm90.cubin";
+
+class Code : public ::testing::Test {
+ protected:
+  Code()
+      : cache_((std::filesystem::temp_directory_path() / ("import_code_" + std::to_string(getpid())))
+                   .string()),
+        registry_(cache_, Fail("", "no disassembler here")),
+        feed({.kernels = &registry_}) {
+    feed.registry = &registry_;
+  }
+  ~Code() override { std::filesystem::remove_all(cache_.directory()); }
+
+  static kernels::Access Touches(int32_t offset, const std::string& modes, Root root = Root::kParam) {
+    kernels::Access access;
+    access.root = root;
+    access.offset = offset;
+    access.end = offset + 8;
+    access.reads = modes.find('R') != modes.npos;
+    access.writes = modes.find('W') != modes.npos;
+    access.updates = modes.find('A') != modes.npos;
+    return access;
+  }
+
+  // The kernel of this name in the cubin, known to do that.
+  void Know(std::vector<kernels::Access> accesses, std::vector<std::string> unresolved = {}) {
+    std::ifstream file(kCubin, std::ios::binary);
+    const std::string image{std::istreambuf_iterator<char>(file), {}};
+    Result<kernels::Cubin> cubin = kernels::ReadCubin(image, kCubin);
+    ASSERT_TRUE(cubin) << cubin.error().Text();
+    KernelSummary summary;
+    summary.name = cubin->kernels.front().name;
+    summary.arch = cubin->arch;
+    summary.hash = kernels::HashOf(*cubin, cubin->kernels.front());
+    summary.accesses = std::move(accesses);
+    summary.unresolved = std::move(unresolved);
+    cache_.Put(summary);
+    Begin(summary.name);
+  }
+  void Begin(const std::string& kernel, bool with_image = true) {
+    feed.Call(0, trace::ContextCreate{kContext, 0, 90}).Streams().Text(1, kernel);
+    if (with_image) {
+      feed.Note(0, trace::Image{.image = 1, .kind = 1, .path = kCubin});
+      feed.Call(0, trace::ImageLoad{1, kModule});
+    }
+    feed.Note(0, trace::Function{.function = kKernel, .text_id = 1, .module = kModule});
+    for (uint64_t at : {kX, kY}) {
+      feed.Call(0, trace::Alloc{.address = at, .bytes = kSize, .kind = 1, .context = kContext});
+    }
+  }
+  Seen Launch(std::vector<uint64_t> words, uint64_t kind = 0) {
+    feed.Call(0, trace::Launch{.function = kKernel,
+                               .stream = kStreamA,
+                               .context = kContext,
+                               .kind = kind,
+                               .words = std::move(words)});
+    feed.End();
+    return feed.The(OpKind::kKernel);
+  }
+  uint64_t resolved() const { return feed.importer.coverage().launches_resolved; }
+
+  kernels::Cache cache_;
+  kernels::Registry registry_;
+  Feeder feed;
+};
+
+TEST_F(Code, APointerReachesToTheEndOfItsBlock) {
+  Know({Touches(0, "R"), Touches(8, "W"), Touches(16, "A")});
+  const Seen kernel = Launch({0, kX + 0x10, 8, kY});
+  ASSERT_EQ(kernel.accesses.size(), 2u) << "nothing is passed at 16";
+  EXPECT_EQ(kernel.accesses[0].begin, kX + 0x10);
+  EXPECT_EQ(kernel.accesses[0].end, kX + kSize);
+  EXPECT_EQ(kernel.accesses[0].mode, kRead);
+  EXPECT_EQ(kernel.accesses[0].direction, Evidence::kStatic);
+  EXPECT_EQ(kernel.accesses[0].extent, Evidence::kAssumed);
+  EXPECT_EQ(kernel.accesses[1].mode, kWrite);
+  EXPECT_EQ(resolved(), 1u);
+}
+
+TEST_F(Code, OneOfSeveralWordsIsNoProof) {
+  kernels::Access access = Touches(0, "W");
+  access.ambiguous = true;
+  Know({access});
+  EXPECT_EQ(Launch({0, kX}).accesses.at(0).direction, Evidence::kAssumed);
+}
+
+TEST_F(Code, OfATableOnlyItsStepsAreTaken) {
+  kernels::Access table = Touches(0, "W", Root::kParamTable);
+  table.end = 64;
+  table.stride = 16;
+  Know({table});
+  const Seen kernel = Launch({0, kX, 8, kX + 0x40, 16, kY, 48, 0x1234, 64, kX});
+  ASSERT_EQ(kernel.accesses.size(), 2u);
+  EXPECT_EQ(kernel.accesses[0].begin, kX);
+  EXPECT_EQ(kernel.accesses[1].begin, kY);
+  EXPECT_EQ(kernel.accesses[1].direction, Evidence::kAssumed);
+}
+
+TEST_F(Code, ATensorMapHasItsOwnExtent) {
+  Know({Touches(64, "R", Root::kTensorMap)});
+  feed.Note(0, trace::TensorMap{.first_word = kX + 0x100, .address = kX + 0x100, .bytes = 0x80});
+  const Seen kernel = Launch({64, kX + 0x100});
+  ASSERT_EQ(kernel.accesses.size(), 1u);
+  EXPECT_EQ(kernel.accesses[0].begin, kX + 0x100);
+  EXPECT_EQ(kernel.accesses[0].end, kX + 0x180);
+  EXPECT_EQ(kernel.accesses[0].extent, Evidence::kExact);
+  EXPECT_EQ(resolved(), 1u);
+}
+
+TEST_F(Code, AMapOfAnEarlierTenantSaysNothing) {
+  Know({Touches(64, "R", Root::kTensorMap)});
+  feed.Note(0, trace::TensorMap{.first_word = kX, .address = kX, .bytes = 0x80});
+  feed.Call(0, trace::Free{.address = kX, .kind = 1});
+  feed.Call(0, trace::Alloc{.address = kX, .bytes = kSize, .kind = 1, .context = kContext});
+  EXPECT_EQ(Launch({64, kX}).accesses.at(0).end, kX + kSize);
+}
+
+TEST_F(Code, WithoutItsMapATensorIsUnknown) {
+  Know({Touches(64, "R", Root::kTensorMap)});
+  EXPECT_TRUE(Launch({64, 0x7fff'0000'0000}).accesses.empty());
+  EXPECT_EQ(resolved(), 0u);
+}
+
+TEST_F(Code, PointersFromMemoryAreUnknown) {
+  Know({Touches(0, "R"), Touches(0, "W", Root::kIndirect)});
+  EXPECT_EQ(Launch({0, kX}).accesses.size(), 1u);
+  EXPECT_EQ(resolved(), 0u);
+  EXPECT_TRUE(feed.HasNote("1 launches of "));
+}
+
+TEST_F(Code, AMatrixOrAListOfThemIsTakenAsAMatrixAndSaid) {
+  Know({Touches(0, "RW"), Touches(0, "W", Root::kIndirect)});
+  EXPECT_EQ(Launch({0, kX}).accesses.size(), 1u);
+  EXPECT_EQ(resolved(), 1u);
+  EXPECT_TRUE(feed.HasNote(1, "arguments that may be a pointer or a list of pointers"));
+  EXPECT_FALSE(feed.importer.coverage().complete);
+}
+
+TEST_F(Code, AnIndexThatWasLoadedIsNoPointer) {
+  kernels::Access indirect = Touches(8, "R", Root::kIndirect);
+  indirect.ambiguous = true;
+  Know({Touches(0, "R"), indirect});
+  Launch({0, kX, 8, kY});
+  EXPECT_EQ(resolved(), 1u);
+}
+
+TEST_F(Code, WhatTheAnalysisDidNotFollowIsSaid) {
+  Know({Touches(0, "R")}, {"a descriptor behind a pointer"});
+  Launch({0, kX});
+  EXPECT_EQ(resolved(), 0u);
+}
+
+TEST_F(Code, NoImageNoAccess) {
+  Begin("nobody_knows", false);
+  EXPECT_TRUE(Launch({0, kX}).accesses.empty());
+  EXPECT_EQ(resolved(), 0u);
+}
+
+TEST_F(Code, WithoutAnyPointerThereIsNothingToKnow) {
+  Begin("nobody_knows", false);
+  Launch({0, 42});
+  EXPECT_EQ(resolved(), 1u);
+}
+
+TEST_F(Code, DeclarationsStandInForAnImage) {
+  Begin("nobody_knows", false);
+  feed.Note(0, trace::NoteKernelAccess{kKernel, 0, kWrite});
+  EXPECT_EQ(Launch({0, kX}).accesses.at(0).direction, Evidence::kDeclared);
+  EXPECT_EQ(resolved(), 1u);
+}
+
+TEST_F(Code, CodeIsBelievedBeforeADeclaration) {
+  Know({Touches(0, "R")});
+  feed.Note(0, trace::NoteKernelAccess{kKernel, 0, kWrite});
+  EXPECT_EQ(Launch({0, kX}).accesses.at(0).mode, kRead);
+}
+
+TEST_F(Code, AProgrammaticLaunchWaitsIfItsCodeDoes) {
+  Know({Touches(0, "R")});
+  EXPECT_EQ(Launch({0, kX}, 2).op.flags & (kPdl | kPdlWait), uint32_t{kPdl});
+}
+
+TEST_F(Code, AWordThatIsFollowedOutOfKnownMemoryIsCounted) {
+  Know({Touches(0, "R")});
+  Launch({0, 0x7fff'0000'0000});
+  EXPECT_TRUE(feed.HasNote(1, "kernel arguments that are followed pointed to memory"));
+}
+
+}  // namespace
+}  // namespace ss
