@@ -1,12 +1,13 @@
-// ablation_oracle [--least PERCENT] [--waits N] TRACE...: every wait of recorded programs that the
-// oracle holds to be load-bearing, and whether `streamsan ablate` says so. At most N waits of a
-// trace are tried (default 400), spread evenly. Exit code 1: fewer than PERCENT are reported.
+// ablation_oracle [--peel] [--least PERCENT] [--waits N] TRACE...: every wait of recorded programs
+// that the oracle holds to be load-bearing, and whether `streamsan ablate` says so. At most N waits
+// of a trace are tried (default 400), spread evenly. Exit code 1: fewer than PERCENT are reported.
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,16 @@ Program ForReference(const Program& recorded) {
 
 struct Counts {
   size_t waits = 0, tried = 0, bearing = 0, reported = 0, likely = 0, beyond = 0;
+  size_t unjudged_frees = 0;
+
+  void Add(const Counts& more) {
+    waits += more.waits;
+    tried += more.tried;
+    bearing += more.bearing;
+    reported += more.reported;
+    likely += more.likely;
+    beyond += more.beyond;
+  }
 };
 
 Confidence Highest(const Wait& wait) {
@@ -95,7 +106,72 @@ void Compare(const Wait& wait, bool bearing, Counts& counts) {
   }
 }
 
-bool Check(const std::string& path, size_t most, Counts& total) {
+struct Asked {
+  size_t most = 400;  // waits of a trace
+  bool peel = false;
+};
+
+// Positions of redundant waits that can go together.
+std::set<size_t> Redundant(const Program& program, const Tape& tape) {
+  Program plain = ForReference(program);
+  Oracle oracle(plain);
+  std::set<size_t> gone;
+  for (const Wait& wait : FindWaits(tape)) {
+    if (wait.kind == OpKind::kRecordStream) continue;
+    std::set<size_t> with = WithoutWait(tape, wait.index).removals;
+    with.insert(gone.begin(), gone.end());
+    if (!oracle.LoadBearing({with.begin(), with.end()})) gone = std::move(with);
+  }
+  return gone;
+}
+
+void Peel(Program& program) {
+  const std::set<size_t> gone = Redundant(program, {&program, &program.ops, &program.accesses});
+  std::vector<Op> rest;
+  for (size_t i = 0; i < program.ops.size(); ++i) {
+    if (!gone.contains(i)) rest.push_back(program.ops[i]);
+  }
+  program.ops = std::move(rest);
+}
+
+Ablation ByEngine(const Program& program) {
+  AnalyseOptions analyse;
+  analyse.verify = false;
+  Analysis analysis(program, analyse);
+  for (const Op& op : program.ops) analysis.Feed(op, program.accesses.data() + op.access_begin);
+  AblateOptions options;
+  options.min_confidence = Confidence::kPossible;
+  return analysis.Ablate(options).value_or(Ablation{});
+}
+
+// Not record_stream, whose meaning is rules 18 and 19.
+std::vector<const Wait*> Judged(const Ablation& ablation) {
+  std::vector<const Wait*> judged;
+  for (const Wait& wait : ablation.waits) {
+    const bool tried = wait.verdict != WaitVerdict::kNotTried;
+    if (tried && wait.kind != OpKind::kRecordStream) judged.push_back(&wait);
+  }
+  return judged;
+}
+
+Counts Judge(const Program& program, const Ablation& ablation, size_t most) {
+  Program plain = ForReference(program);
+  Oracle oracle(plain);
+  Counts counts;
+  counts.waits = ablation.waits.size();
+  const std::vector<const Wait*> judged = Judged(ablation);
+  const size_t take = std::min(judged.size(), most);
+  const Tape tape{&program, &program.ops, &program.accesses};
+  for (size_t k = 0; k < take; ++k) {
+    const Wait& wait = *judged[k * judged.size() / take];
+    const std::set<size_t> removed = WithoutWait(tape, wait.index).removals;
+    Compare(wait, oracle.LoadBearing({removed.begin(), removed.end()}), counts);
+  }
+  counts.unjudged_frees = oracle.unjudged_frees();
+  return counts;
+}
+
+bool Check(const std::string& path, const Asked& asked, Counts& total) {
   Result<Imported> imported = Imported::From(path);
   if (!imported) {
     fmt::print("{}\n", imported.error().Text());
@@ -103,51 +179,21 @@ bool Check(const std::string& path, size_t most, Counts& total) {
   }
   Program& program = imported->program;
   const std::string name = std::filesystem::path(path).stem().string();
-  AnalyseOptions analyse;
-  analyse.verify = false;
-  Analysis analysis(program, analyse);
-  for (const Op& op : program.ops) analysis.Feed(op, program.accesses.data() + op.access_begin);
-  AblateOptions options;
-  options.min_confidence = Confidence::kPossible;
-  Result<Ablation> ablation = analysis.Ablate(options);
-  if (!ablation || program.ops.size() > kMostOperations) {
+  if (program.ops.size() > kMostOperations) {
     fmt::print("{:<28} {} operations: too many for the oracle\n", name, program.ops.size());
     return true;
   }
-  Program plain = ForReference(program);
-  Oracle oracle(plain);
-  Counts counts;
-  counts.waits = ablation->waits.size();
-  std::vector<const Wait*> tried;
-  size_t records = 0;
-  for (const Wait& wait : ablation->waits) {
-    const bool judged = wait.kind != OpKind::kRecordStream;  // its meaning: rules 18 and 19
-    if (judged && wait.verdict != WaitVerdict::kNotTried) tried.push_back(&wait);
-    records += !judged;
-  }
-  const size_t take = std::min(tried.size(), most);
-  const Tape tape{&program, &program.ops, &program.accesses, false};
-  for (size_t k = 0; k < take; ++k) {
-    const Wait& wait = *tried[k * tried.size() / take];
-    const auto removed = WithoutWait(tape, wait.index).removals;
-    Compare(wait, oracle.LoadBearing({removed.begin(), removed.end()}), counts);
-  }
+  if (asked.peel) Peel(program);
+  const Ablation ablation = ByEngine(program);
+  const Counts counts = Judge(program, ablation, asked.most);
+  const Coverage& coverage = imported->coverage;
   fmt::print(
       "{:<28} {:>6} ops {:>5}/{} launches  {:>4} waits {:>4} tried  {:>4} load-bearing {:>4} "
-      "reported ({} likely)  {} beyond  {} hazards before",
-      name, program.ops.size(), imported->coverage.launches_resolved, imported->coverage.launches,
-      counts.waits, counts.tried, counts.bearing, counts.reported, counts.likely, counts.beyond,
-      ablation->hazards);
-  if (oracle.unjudged_frees() + records != 0) {
-    fmt::print("  not judged: {} record_stream, {} frees", records, oracle.unjudged_frees());
-  }
-  fmt::print("\n");
-  total.waits += counts.waits;
-  total.tried += counts.tried;
-  total.bearing += counts.bearing;
-  total.reported += counts.reported;
-  total.likely += counts.likely;
-  total.beyond += counts.beyond;
+      "reported ({} likely)  {} beyond  {} hazards before  {} frees not judged\n",
+      name, program.ops.size(), coverage.launches_resolved, coverage.launches, counts.waits,
+      counts.tried, counts.bearing, counts.reported, counts.likely, counts.beyond, ablation.hazards,
+      counts.unjudged_frees);
+  total.Add(counts);
   return true;
 }
 
@@ -156,16 +202,18 @@ bool Check(const std::string& path, size_t most, Counts& total) {
 
 int main(int argc, char** argv) {
   double least = 0;
-  size_t most = 400;
+  ss::Asked asked;
   ss::Counts total;
   bool read = true;
   for (int i = 1; i < argc; ++i) {
     if (!std::strcmp(argv[i], "--least") && i + 1 < argc) {
       least = std::atof(argv[++i]);
     } else if (!std::strcmp(argv[i], "--waits") && i + 1 < argc) {
-      most = std::strtoul(argv[++i], nullptr, 10);
+      asked.most = std::strtoul(argv[++i], nullptr, 10);
+    } else if (!std::strcmp(argv[i], "--peel")) {
+      asked.peel = true;
     } else {
-      read &= ss::Check(argv[i], most, total);
+      read &= ss::Check(argv[i], asked, total);
       std::fflush(stdout);
     }
   }
