@@ -268,6 +268,8 @@ void Checker::Sweep() {
       lanes[use.lane] = true;
     }
     lanes[tenant->alloc_lane] = true;
+    lanes[tenant->free_lane] = true;
+    for (const auto& [lane, epoch] : tenant->alloc_beside) lanes[lane] = true;
     for (const ConditionalEdge& edge : tenant->edges) lanes[edge.lane] = true;
   }
   order_.MarkConditional(&lanes);

@@ -93,6 +93,7 @@ class Checker {
                    size_t from, size_t to);
   Clock KnownTo(const Step& step, const Tenant& tenant) const;
   void KeepEntry(const Conflict& conflict);
+  static void AddEdge(Tenant& tenant, ConditionalEdge edge);
   void ReportRace(const Op& op, size_t index, const Step& step, const Conflict& merged,
                   bool absorbed);
 
@@ -111,6 +112,7 @@ class Checker {
                   bool at_end);
   void ReportLifetime(Tenant& tenant, const Use& use, const Op& other, size_t other_index,
                       bool absorbed, bool at_end);
+  void AssumeCovered(Tenant& tenant, const Use& use);
   void CheckWatched(const Op& op, size_t index, const Step& step);
   void LateUse(Tenant& tenant, size_t index, const Step& step, const Entry& entry);
   void Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const Clock& now);
@@ -187,8 +189,8 @@ class Checker {
 };
 
 // How sure a finding is, from the weakest of what it rests on (docs/architecture.md, decision 3).
-// Whether it rests on a word that was not proven to be followed, or on ranges that may not meet: such a
-// finding is `possible` at most, and stands for no other one.
+// Whether it rests on a word that was not proven to be followed, or on ranges that may not meet:
+// such a finding is `possible` at most, and stands for no other one.
 bool WeaklyEvidenced(const Entry& first, const Entry& second);
 Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, const Op& b);
 

@@ -3,6 +3,7 @@
 // decided at the next allocation that could get the storage.
 
 #include <algorithm>
+#include <tuple>
 
 #include "src/detect/checker.h"
 #include "src/model/rules.h"
@@ -35,6 +36,9 @@ void Checker::OnAlloc(const Op& op, size_t index, const Access& range) {
   if (const Stream* owner = order_.FindStream(op.stream, op.host)) {
     tenant->alloc_lane = owner->lane;
     tenant->alloc_epoch = owner->epoch;
+    for (LaneId lane : owner->beside) {
+      tenant->alloc_beside.emplace_back(lane, order_.lanes()[lane].epoch);
+    }
   }
 }
 
@@ -239,6 +243,9 @@ void Checker::JudgeFree(Tenant& tenant, const Op& op) {
   covered.Join(owner);
   std::vector<Use> uses = UncoveredUses(tenant, gone, covered);
   if (uses.empty()) return;
+  if (caching) {
+    std::tie(tenant.free_lane, tenant.free_epoch) = order_.Mark(tenant.owner, tenant.alloc.host);
+  }
   Pending pending{&tenant, std::move(uses), covered};
   if (caching && RuleOn(Rule::kNextAllocation)) {
     pending_[KeyOf(tenant.owner, tenant.alloc.host, tenant.pool)].push_back(std::move(pending));
@@ -264,12 +271,22 @@ void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, co
         continue;
       }
       if (!WeaklyEvidenced(use.entry, use.entry)) {
+        AssumeCovered(tenant, use);
         known.Join(use.frontier);
         order_.Expand(&known, tenant.edges, false);
       }
     }
     ReportLifetime(tenant, use, tenant.free, tenant.free_index, absorbed, at_end);
   }
+}
+
+// From the free on the owner counts as having waited: what it orders after that does not race with
+// the use, too. Other memory is forgotten at its free, and needs no such edge.
+void Checker::AssumeCovered(Tenant& tenant, const Use& use) {
+  if (tenant.free_lane == 0) return;
+  Clock source = use.frontier;
+  order_.Expand(&source, tenant.edges, false);
+  AddEdge(tenant, {std::move(source), tenant.free_lane, tenant.free_epoch, nullptr});
 }
 
 void Checker::ReportLifetime(Tenant& tenant, const Use& use, const Op& other, size_t other_index,
@@ -304,6 +321,8 @@ void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
     const Watch watch = watched_[i];
     Tenant& tenant = *watch.tenant;
     if (tenant.freed) {
+      const CrossClocks* before = order_.before();
+      if (before != nullptr && before->Knew(tenant.free_index, step.lane, step.epoch)) continue;
       LateUse(tenant, index, step, watch.entry);
       continue;
     }
@@ -317,6 +336,7 @@ void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
     bool found = std::find(found_on_.begin(), found_on_.end(), &tenant) != found_on_.end();
     bool owners = step.stream != nullptr && step.stream->lane == tenant.alloc_lane;
     bool ordered = tenant.alloc_epoch == 0 || step.Knows(tenant.alloc_lane, tenant.alloc_epoch);
+    for (auto [lane, epoch] : tenant.alloc_beside) ordered &= step.Knows(lane, epoch);
     if (owners || ordered || found) continue;
     if (!RuleOn(Rule::kAllocUnordered)) continue;
     if (AdvisedBefore("alloc-unordered", SubjectHash(tenant), op)) continue;

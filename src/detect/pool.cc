@@ -19,7 +19,10 @@ void Checker::OnAllocAsync(const Op& op, size_t index, const Step& step, const A
   tenant->kind = MemoryKind::kPool;
   std::vector<Tenant*> older, none;
   shadow_.Define(range.begin, range.end, tenant, &older);
-  Inherit(*tenant, older, order_.KnownAtFree(op.host));
+  Clock now;  // over before anybody can work on the block
+  if (step.start != nullptr) now = *step.start;
+  now.Raise(step.lane, step.epoch);
+  Inherit(*tenant, older, now);
   shadow_.Erase(range.begin, range.end);
   shadow_.Define(range.begin, range.end, tenant, &none);
   if (RuleOn(Rule::kUseAfterAllocAsync)) {

@@ -76,6 +76,11 @@ Clock Checker::KnownTo(const Step& step, const Tenant& tenant) const {
   return known;
 }
 
+void Checker::AddEdge(Tenant& tenant, ConditionalEdge edge) {
+  if (tenant.edges.size() >= kMaxEdges) tenant.edges.erase(tenant.edges.begin());
+  tenant.edges.push_back(std::move(edge));
+}
+
 void Checker::JudgeTenant(const Op& op, size_t index, const Step& step,
                           std::vector<Conflict>& conflicts, size_t from, size_t to) {
   Tenant& tenant = *conflicts[from].tenant;
@@ -106,17 +111,19 @@ void Checker::JudgeTenant(const Op& op, size_t index, const Step& step,
     ReportRace(op, index, step, merged, false);
     if (WeaklyEvidenced(merged.first, merged.second)) continue;
     Clock source = order_.Frontier(merged.first.lane);
+    // Beside its stream's lane (rule 13): what the first one's stream has queued now includes this.
+    if (step.stream != nullptr && step.lane != step.stream->lane) {
+      source.Limit(step.lane, step.epoch - 1);
+    }
     order_.Expand(&source, tenant.edges, false);
     known.Join(source);
-    if (tenant.edges.size() >= kMaxEdges) tenant.edges.erase(tenant.edges.begin());
     if (step.started_lane != 0) {
-      tenant.edges.push_back({source, step.started_lane, step.started_epoch, nullptr});
+      AddEdge(tenant, {source, step.started_lane, step.started_epoch, nullptr});
     }
     // Within one stream (rule 13) the missing edge is that kernel's own wait, not one of its
     // stream.
     bool of_stream = order_.lanes()[merged.first.lane].stream != step.stream;
-    tenant.edges.push_back(
-        {std::move(source), step.lane, step.epoch, of_stream ? step.stream : nullptr});
+    AddEdge(tenant, {std::move(source), step.lane, step.epoch, of_stream ? step.stream : nullptr});
   }
 }
 

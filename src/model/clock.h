@@ -22,6 +22,11 @@ class Clock {
     return true;
   }
 
+  // Forgets what is later.
+  void Limit(LaneId lane, uint64_t epoch) {
+    if (lane < epochs_.size()) epochs_[lane] = std::min(epochs_[lane], epoch);
+  }
+
   bool Covers(const Clock& other) const {
     for (size_t i = 0; i < other.epochs_.size(); ++i) {
       if (other.epochs_[i] > Get(static_cast<LaneId>(i))) return false;

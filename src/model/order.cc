@@ -275,7 +275,8 @@ void Order::HandOver(const Op& op, std::vector<UserSet*>& users) {
   }
   Host& host = EnsureHost(op.host);
   bool on_event = op.kind == OpKind::kEventRecord || op.kind == OpKind::kStreamWaitEvent ||
-                  op.kind == OpKind::kEventSync || op.kind == OpKind::kEventQuery;
+                  op.kind == OpKind::kEventSync || op.kind == OpKind::kEventQuery ||
+                  (op.flags & kLaunchEvent);
   if (on_event) Use(events_[op.object].users, host);
   if (op.kind != OpKind::kFree && op.stream != 0) {
     if (Stream* stream = FindStream(op.stream, op.host)) Use(stream->users, host);
@@ -320,6 +321,9 @@ Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users,
       break;
     case OpKind::kDeviceSync:
       SyncDevice(op, host);
+      break;
+    case OpKind::kFree:  // a use that another rank issues further down may come before it
+      if (now_ != nullptr) now_->AddStart(index, KnownAtFree(op.host));
       break;
     case OpKind::kHandoff:
       if (RuleOn(Rule::kHandOff)) {
@@ -370,7 +374,7 @@ Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses)
   Step step{.lane = stream->lane, .start = stream->base.get(), .stream = stream};
   step.epoch = step.write_epoch = ++stream->epoch;
   if (op.kind == OpKind::kCopy) step.write_epoch = ++stream->epoch;
-  if (op.kind == OpKind::kCopy) Stage(op, accesses, *stream, &step);
+  if (op.kind == OpKind::kCopy) Stage(op, accesses, *stream, host, &step);
   lanes_[stream->lane].epoch = stream->epoch;
   ++stream->version;
   stream->last = {};
@@ -385,19 +389,28 @@ Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses)
   return step;
 }
 
-void Order::Stage(const Op& op, const Access* accesses, Stream& stream, Step* step) {
-  bool staged = op.access_count >= 2 && accesses[0].memory == MemoryKind::kPageable &&
-                !OnHost(accesses[1].memory);
+// The asynchronous form may read its source as late as the stream gets there (rule 9: that it does
+// not is incidental).
+void Order::Stage(const Op& op, const Access* accesses, Stream& stream, const Host& host,
+                  Step* step) {
+  bool staged = (op.flags & kBlocking) && op.access_count >= 2 &&
+                accesses[0].memory == MemoryKind::kPageable && !OnHost(accesses[1].memory);
   if (!staged) return;
-  if (stream.staging == 0) {
-    stream.staging = NewLane(Lane::Kind::kStream);
-    lanes_[stream.staging].stream = &stream;
-  }
-  step->staging_lane = stream.staging;
-  step->staging_epoch = ++lanes_[stream.staging].epoch;
+  step->staging_lane = StagingLane(stream, host);
+  step->staging_epoch = ++lanes_[step->staging_lane].epoch;
   if (stream.base.use_count() > 1) stream.base = std::make_shared<Clock>(*stream.base);
-  stream.base->Raise(stream.staging, step->staging_epoch);
+  stream.base->Raise(step->staging_lane, step->staging_epoch);
   step->start = stream.base.get();
+}
+
+LaneId Order::StagingLane(Stream& stream, const Host& host) {
+  for (const Stream::Staging& staging : stream.staging) {
+    if (staging.host == host.lane) return staging.lane;
+  }
+  LaneId lane = NewLane(Lane::Kind::kStream);
+  lanes_[lane].stream = &stream;
+  stream.staging.push_back({host.lane, lane});
+  return lane;
 }
 
 // The walk remembers the starts of all work (an operation may have known of one that was issued
@@ -437,9 +450,13 @@ Step Order::ProgrammaticWork(const Op& op, Stream& stream, Host& host) {
   if (op.flags & kPdlWait) start->Raise(stream.last.lane, stream.last.epoch);
   LaneId lane = LaneBeside(stream, *start);
   uint64_t epoch = ++lanes_[lane].epoch;
-  stream.last = {start, start->Get(stream.lane), lane, epoch};
   Step step{
       .lane = lane, .epoch = epoch, .write_epoch = epoch, .start = start.get(), .stream = &stream};
+  // A programmatic launch behind this one starts after all that this one started after.
+  step.started_epoch = NextMark(stream);
+  step.started_lane = stream.marks;
+  start->Raise(step.started_lane, step.started_epoch);
+  stream.last = {start, start->Get(stream.lane), lane, epoch};
   if (op.flags & kLaunchEvent) RecordAtStart(op, stream, &step);
   JoinInto(stream, *start);
   if (stream.base.use_count() > 1) stream.base = std::make_shared<Clock>(*stream.base);
@@ -468,15 +485,31 @@ void Order::RecordAtStart(const Op& op, Stream& stream, Step* step) {
     event.snapshot = {stream.base, stream.last.lane, stream.last.epoch};
     return;
   }
-  if (stream.started == 0) {
-    stream.started = NewLane(Lane::Kind::kIncidental);
-    lanes_[stream.started].stream = &stream;
+  if (step->started_lane == 0) {
+    step->started_epoch = NextMark(stream);
+    step->started_lane = stream.marks;
   }
-  step->started_lane = stream.started;
-  step->started_epoch = ++lanes_[stream.started].epoch;
   auto base = std::make_shared<Clock>(*stream.last.start);
   base->Raise(step->started_lane, step->started_epoch);
   event.snapshot = {base, stream.lane, stream.last.start_epoch};
+}
+
+uint64_t Order::NextMark(Stream& stream) {
+  if (stream.marks == 0) {
+    stream.marks = NewLane(Lane::Kind::kIncidental);
+    lanes_[stream.marks].stream = &stream;
+  }
+  return ++lanes_[stream.marks].epoch;
+}
+
+std::pair<LaneId, uint64_t> Order::Mark(StreamId id, HostId host) {
+  Stream* stream = FindStream(id, host);
+  if (stream == nullptr) return {0, 0};
+  uint64_t epoch = NextMark(*stream);
+  if (stream->base.use_count() > 1) stream->base = std::make_shared<Clock>(*stream->base);
+  stream->base->Raise(stream->marks, epoch);
+  ++stream->version;
+  return {stream->marks, epoch};
 }
 
 Step Order::HostWork(Host& host) {
@@ -823,8 +856,8 @@ void Order::RecycleLanes(const std::vector<bool>& live) {
     Stream* stream = lanes_[lane].stream;
     std::vector<LaneId> lanes = stream->beside;
     lanes.push_back(lane);
-    if (stream->staging != 0) lanes.push_back(stream->staging);
-    if (stream->started != 0) lanes.push_back(stream->started);
+    for (const Stream::Staging& staging : stream->staging) lanes.push_back(staging.lane);
+    if (stream->marks != 0) lanes.push_back(stream->marks);
     if (std::any_of(lanes.begin(), lanes.end(), [&](LaneId l) { return live[l]; })) {
       still.push_back(lane);
       continue;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "src/model/clock.h"
@@ -75,8 +76,12 @@ struct Stream {
     LaneId lane = 0;  // where it runs: the stream's lane, or one beside it
     uint64_t epoch = 0;
   } last;
-  LaneId staging = 0;  // of copies from pageable memory
-  LaneId started = 0;  // counts launch events
+  // Of blocking copies from pageable memory: the calling thread reads the source, so one a thread.
+  struct Staging {
+    LaneId host = 0, lane = 0;
+  };
+  std::vector<Staging> staging;
+  LaneId marks = 0;  // counts launch events and frees that were not covered
   std::vector<LaneId>
       beside;  // lanes of programmatic launches, reused when the next one starts after
 };
@@ -127,9 +132,9 @@ struct Step {
   uint64_t write_epoch = 0;  // of a copy: its writing half; else = epoch
   const Clock* start = nullptr;
   Stream* stream = nullptr;  // null: a host thread's own access
-  // A copy from pageable memory: the reading of the source, which the issuing thread knows to be
-  // over when the blocking form returns, whatever it knows of the stream (rule 9). 0 = reads on
-  // `lane` like the rest.
+  // A blocking copy from pageable memory: the reading of the source, which the issuing thread knows
+  // to be over when it returns, whatever it knows of the stream (rule 9). 0 = reads on `lane` like
+  // the rest.
   LaneId staging_lane = 0;
   uint64_t staging_epoch = 0;
   // A kernel with a launch event: whoever knows this knows all that the kernel started after. 0 =
@@ -186,6 +191,9 @@ class Order {
   // `clock` plus whatever `edges` and, if asked for, the incidental synchronisations add to it.
   void Expand(Clock* clock, const std::vector<ConditionalEdge>& edges, bool incidental) const;
 
+  // A point between two operations of the stream: who comes to know of it knows of whatever a
+  // ConditionalEdge hangs on it. Redundant waits are not told apart by it.
+  std::pair<LaneId, uint64_t> Mark(StreamId stream, HostId host);
   Stream* FindStream(StreamId id, HostId host);
   const Event* FindEvent(EventId id) const;
   // Whether everything that the event's record covers was already known to the stream (redundant
@@ -235,7 +243,9 @@ class Order {
   void JoinImplicit(Stream& stream);
   void AddImplicit(const Stream& stream, Clock* clock) const;
   void WithImplicit(const Stream& stream, Clock* clock) const;
-  void Stage(const Op& op, const Access* accesses, Stream& stream, Step* step);
+  void Stage(const Op& op, const Access* accesses, Stream& stream, const Host& host, Step* step);
+  LaneId StagingLane(Stream& stream, const Host& host);
+  uint64_t NextMark(Stream& stream);
   void Create(const Op& op);
   void Destroy(const Op& op);
   Stream* MakeStream(const Op& op, HostId thread);

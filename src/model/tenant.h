@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/model/order.h"
@@ -23,6 +24,12 @@ struct alignas(64) Tenant {
   // Pool: the allocation itself; caching: the owner's last work at the allocation.
   LaneId alloc_lane = 0;
   uint64_t alloc_epoch = 0;
+  // Caching: the owner's programmatic launches at the allocation, which run beside its lane (rule
+  // 13).
+  std::vector<std::pair<LaneId, uint64_t>> alloc_beside;
+  // Caching, with uses that the free does not cover: a mark of its owner's, just behind the free.
+  LaneId free_lane = 0;
+  uint64_t free_epoch = 0;
 
   BufferId id = 0;
   StringId name = 0;

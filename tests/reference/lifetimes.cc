@@ -33,10 +33,8 @@ Nodes Judging::SeenByAnyHost(const Tenant& freed, bool incidental) const {
   Nodes seen;
   if (program_.strict) return seen;
   for (const Acquisition& acquired : timeline_.acquisitions()) {
-    const bool saw = (acquired.by_wait || acquired.incidental) && acquired.op < freed.freed;
-    if (saw && (incidental || !acquired.incidental)) {
-      seen.push_back(acquired.node);
-    }
+    if (acquired.op >= freed.freed || (acquired.incidental && !incidental)) continue;
+    seen.push_back(acquired.node);
   }
   return seen;
 }
@@ -189,6 +187,9 @@ void Judging::ReportUses(Pending* pending, std::optional<size_t> allocation) {
 void Judging::MarkStruck(Pending* pending, size_t allocation) {
   const Tenant& freed = tenant(pending->tenant);
   Nodes targets = {timeline_.nodes(allocation).call};
+  if (timeline_.op(allocation).kind == OpKind::kAllocAsync) {
+    targets = {timeline_.nodes(allocation).start};  // in stream order: no work on it comes before
+  }
   if (freed.owner != kNoLane) targets = OwnerAt(freed, allocation);
   const NodeSet known = Before(targets, 0, false);
   for (size_t index : pending->open_hazards) {

@@ -5,12 +5,15 @@
 
 namespace ss::reference {
 
-// Is every piece of work (kernels, copies, CPU accesses; not records and waits) that is before
-// `needed` also before `known`?
+// Is every piece of work (kernels, copies, the host's part of a copy, CPU accesses; not records and
+// waits) that is before `needed` also before `known`?
 bool Judging::WorkCovered(const NodeSet& needed, const NodeSet& known, size_t before) const {
   for (size_t i = 0; i < before; ++i) {
     const OpNodes& nodes = timeline_.nodes(i);
-    if (nodes.work && needed.Has(nodes.done) && !known.Has(nodes.done)) return false;
+    if (!nodes.work) continue;
+    if (needed.Has(nodes.done) && !known.Has(nodes.done)) return false;
+    const Node source = nodes.source_done;
+    if (source != 0 && needed.Has(source) && !known.Has(source)) return false;
   }
   return true;
 }

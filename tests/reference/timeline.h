@@ -37,7 +37,6 @@ struct Acquisition {
   size_t op = 0;
   Node node = 0;
   bool incidental = false;
-  bool by_wait = false;  // by a synchronisation or query, not by a copy or free that happens to wait
 };
 
 class Timeline {

@@ -79,11 +79,7 @@ void Timeline::TakeHandover(size_t i) {
 void Timeline::HostAcquires(size_t i, Node node, bool incidental) {
   const EdgeKind kind = incidental ? EdgeKind::kIncidental : EdgeKind::kReal;
   graph_.Connect(node, nodes_[i].ret, kind);
-  const OpKind kind_of_call = op(i).kind;
-  const bool by_wait = kind_of_call == OpKind::kStreamSync || kind_of_call == OpKind::kEventSync ||
-                       kind_of_call == OpKind::kDeviceSync ||
-                       kind_of_call == OpKind::kStreamQuery || kind_of_call == OpKind::kEventQuery;
-  acquisitions_.push_back({i, node, incidental, by_wait});
+  acquisitions_.push_back({i, node, incidental});
 }
 
 void Timeline::HostSync(size_t i) {
