@@ -59,7 +59,9 @@ TEST_P(LitmusFileTest, MeetsItsExpectations) {
 
 INSTANTIATE_TEST_SUITE_P(All, LitmusFileTest, testing::ValuesIn(LitmusFiles()),
                          [](const testing::TestParamInfo<std::string>& info) {
-                           return std::filesystem::path(info.param).stem().string();
+                           std::string name = std::filesystem::path(info.param).stem();
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
                          });
 
 TEST(DocumentedExample, PassesAsItStands) {
