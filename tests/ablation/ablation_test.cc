@@ -78,6 +78,20 @@ TEST(Ablate, RecordStreamIsAWait) {
   EXPECT_EQ(covered[1], "record_stream(X, b): redundant");
 }
 
+// What was not complete orders nothing: there is nothing to take out.
+TEST(Ablate, AQueryIsAWaitWhereItSaidComplete) {
+  Program program = FromLitmus(
+      "stream s\nalloc H 4K pinned\nalloc D 4K device\ns: copy H <- D\nsync s\nmain: read H\n");
+  Op& query = The(program, OpKind::kStreamSync);
+  query.kind = OpKind::kStreamQuery;
+  const std::vector<Wait> waits = AblationOf(program).waits;
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].text, "main saw s complete");
+  EXPECT_EQ(waits[0].verdict, WaitVerdict::kLoadBearing);
+  query.flags = kNotReady;
+  EXPECT_TRUE(AblationOf(program).waits.empty());
+}
+
 TEST(Ablate, BeyondTheBudgetWaitsAreNotTried) {
   std::string text = kStreams;
   for (int i = 0; i < 8; ++i) text += "a: kernel k write X\nsync a\n";
