@@ -10,11 +10,13 @@
 //  - a use and the free of what it uses, or a stream-ordered allocation and the first use (rules
 //  16, 17,
 //    19): for a free by the host, what any host thread saw complete before it counts as ordered.
-// A program that has hazards with every wait in place is judged the same; the engine goes on after a hazard
-// as if its edge were there, so that the two may differ on it.
+//
 // Incidental edges (rules 9 and 16) count as order, since the engine makes advice of them and no
-// hazard. Blocks of a caching allocator have rules of their own (18, 19) and are left out:
-// `unjudged_frees`.
+// hazard. A program that has hazards with every wait in place is judged the same; the engine goes
+// on after a hazard as if its edge were there, so that the two may differ on it.
+//
+// How a block of a caching allocator goes from one tenancy to the next has rules of its own (18,
+// 19) and is left out: `unjudged_frees`. So is record_stream, which means nothing else.
 #pragma once
 
 #include <cstddef>
