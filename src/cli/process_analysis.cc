@@ -43,6 +43,7 @@ AnalyseOptions EngineOptions(const ReportOptions& options) {
   AnalyseOptions engine;
   engine.strict = options.strict;
   engine.handovers = options.min_confidence == Confidence::kPossible;
+  engine.beginnings_only = options.min_confidence != Confidence::kPossible;
   return engine;
 }
 

@@ -133,6 +133,10 @@ void Checker::TouchRange(const Op& op, size_t index, const Step& step, Access ac
   if (access.end <= access.begin) return;
   ++accesses_;
   Entry entry = MakeEntry(op, index, step, access);
+  if (options_.beginnings_only && !entry.KnownExtent()) {
+    beginnings_ += access.end != access.begin + 1;
+    access.end = access.begin + 1;
+  }
   size_t cells = 0;
   Tenant* tenant = nullptr;
   bool one_tenant = true;
@@ -306,6 +310,7 @@ CheckResult Checker::Finish() {
   result.advice = std::move(advice_);
   result.muted_private = muted_private_;
   result.untracked_bytes_accesses = untracked_;
+  result.beginnings = beginnings_;
   auto counts = [](const Lane& lane) { return lane.kind != Lane::Kind::kIncidental; };
   const std::vector<Lane>& lanes = order_.lanes();
   result.stats.operations = log_.size();

@@ -28,6 +28,9 @@ struct CheckOptions {
   bool recorded = false;  // a recorded program: lifetimes without a next allocation are `possible`
   bool keep_absorbed =
       false;  // also return what earlier findings settle (litmus expectations may name it)
+  // An access of unknown extent is compared at the byte where it begins only. What that leaves out is
+  // `possible` at most (WeaklyEvidenced), and costs a look at every other pointer into the block.
+  bool beginnings_only = false;
   size_t max_instances = 1024;  // positions kept per finding, for verification
 };
 
@@ -38,6 +41,7 @@ struct CheckResult {
   bool unsettled = false;  // signals or ranks: the clocks were still changing when the walks ended
   uint64_t muted_private = 0;
   uint64_t untracked_bytes_accesses = 0;  // accesses that touched memory nobody allocated
+  uint64_t beginnings = 0;                // accesses that were compared where they begin only
   Stats stats;
 };
 
@@ -146,6 +150,7 @@ class Checker {
   Site MakeSite(const Entry& entry, const Tenant& tenant) const;
   std::string LaneName(const Op& op) const;
   BufferRef MakeBuffer(const Tenant& tenant, uint64_t begin, uint64_t end) const;
+  uint64_t EndOf(const Entry& first, const Entry& second, uint64_t end) const;
   std::string StreamName(StreamId id, HostId host) const;
   const std::string& EventName(EventId id) const;
   std::string BufferName(const Tenant& tenant) const;
@@ -185,6 +190,7 @@ class Checker {
   std::unordered_map<uint64_t, size_t> advice_by_key_;  // AdvisedBefore()
   uint64_t muted_private_ = 0;
   uint64_t untracked_ = 0;
+  uint64_t beginnings_ = 0;  // accesses that were compared where they begin only
   uint64_t accesses_ = 0;
 };
 

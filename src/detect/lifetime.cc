@@ -302,7 +302,7 @@ void Checker::ReportLifetime(Tenant& tenant, const Use& use, const Op& other, si
   finding.absorbed = absorbed;
   finding.confidence = ConfidenceOf(use.entry, use.entry, used, other);
   if (at_end && options_.recorded) finding.confidence = Confidence::kPossible;
-  finding.buffer = MakeBuffer(tenant, use.begin, use.end);
+  finding.buffer = MakeBuffer(tenant, use.begin, EndOf(use.entry, use.entry, use.end));
   finding.first = MakeSite(use.entry, tenant);
   finding.second = MakeSite(other, other_index);
   finding.edge_from = finding.first.lane;
@@ -352,8 +352,10 @@ void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
 // One cause a lane: later uses by the same lane say nothing new.
 void Checker::LateUse(Tenant& tenant, size_t index, const Step& step, const Entry& entry) {
   auto& lanes = tenant.reported_late;
-  if (std::find(lanes.begin(), lanes.end(), step.lane) != lanes.end()) return;
-  lanes.push_back(step.lane);
+  LaneId lane =
+      step.stream == nullptr ? step.lane : step.stream->lane;  // also of what runs beside it
+  if (std::find(lanes.begin(), lanes.end(), lane) != lanes.end()) return;
+  lanes.push_back(lane);
   tenant.settled.push_back(index);
   ReportLifetime(tenant, {entry, entry.begin, entry.end, {}}, tenant.free, tenant.free_index, false,
                  false);

@@ -149,7 +149,8 @@ void Checker::ReportRace(const Op& op, size_t index, const Step&, const Conflict
   finding.code = CodeOf(merged.first, merged.second);
   finding.absorbed = absorbed;
   finding.confidence = ConfidenceOf(merged.first, merged.second, first, op);
-  finding.buffer = MakeBuffer(tenant, merged.begin, merged.end);
+  const uint64_t end = EndOf(merged.first, merged.second, merged.end);
+  finding.buffer = MakeBuffer(tenant, merged.begin, end);
   finding.first = MakeSite(merged.first, tenant);
   finding.second = MakeSite(merged.second, tenant);
   finding.edge_from = finding.first.lane;

@@ -117,6 +117,16 @@ Report Explain(const Tape& tape, const CheckOptions& check, const AnalyseOptions
     report.coverage.notes.push_back(
         "the order through signals and collectives was not followed to its end");
   }
+  if (result.untracked_bytes_accesses != 0) {
+    report.coverage.notes.push_back(fmt::format(
+        "accesses that reach into memory that nobody allocated: {}", result.untracked_bytes_accesses));
+  }
+  if (result.beginnings != 0) {
+    report.coverage.notes.push_back(
+        fmt::format("accesses of unknown extent, compared at the byte where they begin: {} "
+                    "(--min-confidence possible: to the ends of their blocks)",
+                    result.beginnings));
+  }
   report.findings = std::move(result.findings);
   report.advice = std::move(result.advice);
   report.coverage.muted_private = result.muted_private;
@@ -129,6 +139,7 @@ CheckOptions CheckOptionsFor(const Program& program, const AnalyseOptions& optio
   check.strict = program.strict_stated ? program.strict : options.strict;
   check.recorded = program.recorded;
   check.keep_absorbed = options.keep_absorbed;
+  check.beginnings_only = options.beginnings_only;
   return check;
 }
 

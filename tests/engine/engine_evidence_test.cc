@@ -82,6 +82,42 @@ TEST(Evidence, AnAssumedAccessSettlesNothing) {
   EXPECT_EQ(sure[0].first.name, "writer");
 }
 
+AnalyseOptions BeginningsOnly() {
+  AnalyseOptions options;
+  options.beginnings_only = true;
+  return options;
+}
+
+// What is compared where it begins is found with the whole range, and what is not compared is said.
+TEST(Evidence, WhereOnlyBeginningsAreComparedTheSamePointerIsEnough) {
+  Program program = FromLitmus(
+      "stream a\nstream b\nalloc X 8K device\n"
+      "a: kernel writer write X\n"
+      "a: kernel slice write X[4K:8K]\n"
+      "b: kernel reader read X\n");
+  for (const char* kernel : {"writer", "slice", "reader"}) {
+    Weaken(program, kernel, Evidence::kStatic, Evidence::kAssumed);
+  }
+  EXPECT_EQ(FindingsOf(program).size(), 2u);
+  Report report = AnalyseProgram(program, BeginningsOnly());
+  ASSERT_EQ(report.findings.size(), 1u);
+  EXPECT_EQ(report.findings[0].first.name, "writer");
+  EXPECT_EQ(report.findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(report.findings[0].buffer.begin, 0u);
+  EXPECT_EQ(report.findings[0].buffer.end, 8192u);
+  ASSERT_FALSE(report.coverage.notes.empty());
+  EXPECT_NE(report.coverage.notes.back().find("where they begin: 3 "), std::string::npos);
+}
+
+TEST(Evidence, AKnownRangeThatHoldsThePointerIsCompared) {
+  Program program = FromLitmus(
+      "stream a\nstream b\nalloc X 8K device\n"
+      "a: kernel writer write X\n"
+      "b: kernel slice read X[4K:8K]\n");
+  Weaken(program, "slice", Evidence::kStatic, Evidence::kAssumed);
+  EXPECT_EQ(AnalyseProgram(program, BeginningsOnly()).findings.size(), 1u);
+}
+
 TEST(Evidence, AnAssumedUseOfAFreedBlockSettlesNothing) {
   Program program = FromLitmus(
       "stream a\nstream b\nalloc X 8K on a\n"
