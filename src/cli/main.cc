@@ -197,6 +197,9 @@ class CommandLine {
     check->add_option("--print-limit", report.print_limit, "Spell out at most N hazards")
         ->type_name("N")
         ->capture_default_str();
+    check->add_option("--min-confidence", words_.confidence,
+                      "possible: also what a search that was cut off could only suspect")
+        ->check(CLI::IsMember({"certain", "likely", "possible"}));
     check->add_option("--states", pipeline_.max_states, "Search at most N states")
         ->type_name("N")
         ->capture_default_str();
@@ -208,6 +211,7 @@ class CommandLine {
         ->check(CLI::Range(0, 100));
     check->callback([this] {
       pipeline_.report.format = words_.format == "json" ? Format::kJson : Format::kText;
+      pipeline_.report.min_confidence = ParseConfidence(words_.confidence);
       exit_ = PipelineCommand(pipeline_);
     });
   }

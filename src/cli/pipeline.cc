@@ -31,6 +31,10 @@ Result<void> CheckFile(const std::string& path, const PipelineCommandOptions& op
   PipelineReport report{path, pipeline::Lower(*checked.protocols.back()), {}, 0};
   report.verdict = pipeline::Check(report.program, {options.max_states});
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (options.report.min_confidence != Confidence::kPossible) {
+    report.hidden = std::erase_if(
+        report.verdict.findings, [](const pipeline::Finding& finding) { return !finding.certain; });
+  }
   checked.reports.push_back(std::move(report));
   return {};
 }
@@ -67,7 +71,7 @@ int PipelineCommand(const PipelineCommandOptions& options) {
                                options.report.report_file);
   if (!written) return Complain(written.error());
   if (hazards) return options.report.error_exitcode;
-  return exhaustive || options.report.require_coverage < 0 ? kExitOk : kExitCoverage;
+  return (exhaustive ? 100 : 0) < options.report.require_coverage ? kExitCoverage : kExitOk;
 }
 
 }  // namespace ss

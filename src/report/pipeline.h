@@ -14,6 +14,7 @@ struct PipelineReport {
   pipeline::Program program;
   pipeline::Verdict verdict;
   double seconds = 0;
+  uint64_t hidden = 0;  // findings below the confidence asked for, taken out of the verdict
 };
 
 // Hazards with a picture of each schedule; the count last.

@@ -79,7 +79,7 @@ Json StuckStates(const PipelineReport& report) {
 std::string PrintPipelineJson(const std::vector<PipelineReport>& reports) {
   Json hazards = Json::array(), stuck = Json::array();
   bool exhaustive = true;
-  uint64_t steps = 0, states = 0, agents = 0;
+  uint64_t steps = 0, states = 0, agents = 0, hidden = 0;
   double seconds = 0;
   for (const PipelineReport& report : reports) {
     for (const Finding& finding : report.verdict.findings) {
@@ -91,6 +91,7 @@ std::string PrintPipelineJson(const std::vector<PipelineReport>& reports) {
     states += report.verdict.states;
     agents += report.verdict.agents;
     seconds += report.seconds;
+    hidden += report.hidden;
   }
   Json unmodelled = Json::array();
   if (!exhaustive) unmodelled.push_back({{"name", "schedules beyond --states"}, {"count", 1}});
@@ -110,6 +111,7 @@ std::string PrintPipelineJson(const std::vector<PipelineReport>& reports) {
                  {"lanes", agents},
                  {"seconds", seconds},
                  {"states", states}}},
+               {"hidden", {{"below_confidence", hidden}}},
                {"stuck_states", stuck}};
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -83,7 +83,14 @@ class Printer {
 
   void Summary(const std::vector<PipelineReport>& reports) {
     if (hazards_ > limit_) Line("{} more hazards not spelled out", hazards_ - limit_);
-    std::string follow = absorbed_ ? fmt::format(" ({} more follow from them)", absorbed_) : "";
+    uint64_t hidden = 0;
+    for (const PipelineReport& report : reports) hidden += report.hidden;
+    if (hidden)
+      Line("{} suspected, neither shown nor ruled out (--min-confidence possible)", hidden);
+    std::string follow = absorbed_
+                             ? fmt::format(" ({} more follow{} from {})", absorbed_,
+                                           absorbed_ == 1 ? "s" : "", hazards_ == 1 ? "it" : "them")
+                             : "";
     Line("{} hazard{}{}.  {}", hazards_, hazards_ == 1 ? "" : "s", follow, Coverage(reports));
   }
 

@@ -7,6 +7,7 @@
 
 #include "src/explain/analyse.h"
 #include "src/litmus/runner.h"
+#include "src/pipeline/runner.h"
 #include "tests/cli/mask.h"
 #include "tests/cli/process.h"
 
@@ -23,10 +24,12 @@ std::vector<std::string> Pages() {
   return codes;
 }
 
-// The content of the block that begins with "```litmus KIND"; "" = there is none.
+bool IsPipeline(const std::string& code) { return code.rfind("pipeline-", 0) == 0; }
+
+// The content of the block that begins with "```litmus KIND" ("```pipe KIND"); "" = there is none.
 std::string Snippet(const std::string& code, const std::string& kind) {
   std::string text = ReadFile(SS_SOURCE_DIR "/docs/hazards/" + code + ".md"),
-              open = "```litmus " + kind + "\n";
+              open = (IsPipeline(code) ? "```pipe " : "```litmus ") + kind + "\n";
   size_t begin = text.find(open);
   if (begin == std::string::npos) return "";
   begin += open.size();
@@ -46,7 +49,10 @@ class HazardPage : public testing::TestWithParam<std::string> {
     ASSERT_FALSE(text.empty());
     LitmusOptions options;
     options.rules = ModelledLaterRules();
-    LitmusOutcome outcome = RunLitmusText(text, GetParam() + ":" + kind, Analyse, options);
+    const std::string name = GetParam() + ":" + kind;
+    LitmusOutcome outcome = IsPipeline(GetParam())
+                                ? pipeline::RunPipeText(text, name)
+                                : RunLitmusText(text, name, Analyse, options);
     std::string messages;
     for (const std::string& message : outcome.messages) messages += message + "\n";
     EXPECT_EQ(outcome.status, LitmusOutcome::Status::kPassed) << messages;
@@ -74,7 +80,7 @@ TEST(Semantics, EveryLitmusFileNamedExists) {
   std::regex name("\\b(r[0-9][0-9]_[a-z0-9_]+|same_root_cause[a-z_]*)\\b");
   int named = 0;
   for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at, ++named) {
-    bool exists = false;
+    bool exists = fs::exists(SS_SOURCE_DIR "/tests/litmus/pipe/" + at->str() + ".pipe");
     for (const char* folder : {"examples", "rules"}) {
       exists |=
           fs::exists(fs::path(SS_SOURCE_DIR "/tests/litmus") / folder / (at->str() + ".litmus"));

@@ -4,7 +4,8 @@
 usage: check_corpus.py ROOT [--corpus RECORDS.jsonl]
 
 Each row has a status:
-  case        corpus/ID.litmus names the hazard (or is refused), corpus/ID_fixed.litmus expects none
+  case        corpus/ID.litmus names the hazard (or is refused), corpus/ID_fixed.litmus expects none;
+              ID.pipe and ID_fixed.pipe for what happens inside one kernel
   clean       corpus/ID.litmus expects none (there may be a corpus/ID_racy.litmus, which names a hazard)
   limitation  no file; docs/limitations.md says why
 "clean, limitation" is both. With --corpus, the records' ids (one JSON object a line) are compared, too.
@@ -17,7 +18,7 @@ import sys
 
 ROW = re.compile(r"^\| ([A-Za-z0-9-]+) \| (.+?) \| (.+?) \| (case|clean|limitation|clean, limitation) \| (.*?) ?\|$")
 HAZARD = re.compile(r"^expect (race-raw|race-war|race-waw|fill-race|host-race|lifetime|collective-order|"
-                    r"collective-mismatch) ", re.M)
+                    r"collective-mismatch|pipeline-[a-z]+) ", re.M)
 
 
 def rows_of(text, errors):
@@ -38,7 +39,8 @@ def rows_of(text, errors):
 
 class Files:
     def __init__(self, folder, errors):
-        self.texts = {path.stem: path.read_text() for path in folder.glob("*.litmus")}
+        self.texts = {path.stem: path.read_text()
+                      for path in folder.iterdir() if path.suffix in (".litmus", ".pipe")}
         self.errors, self.seen = errors, set()
 
     def hazards(self, name):
