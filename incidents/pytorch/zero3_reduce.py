@@ -68,6 +68,7 @@ def main() -> None:
             for gradient in reducer.reduced.values():
                 gradient.record_stream(side)
             reducer.reduced.clear()
+    torch.cuda.default_stream().wait_stream(side)  # the norms below are taken there
     common.finish("zero3_reduce", torch.stack([p.detach().norm() for p in model.parameters()]))
 
 

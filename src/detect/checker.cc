@@ -145,7 +145,7 @@ void Checker::TouchRange(const Op& op, size_t index, const Step& step, Access ac
     tenant = cell.tenant;
     TouchCell(begin, cell, entry, step);
   });
-  if (gap != 0) ++untracked_;
+  if (gap != 0 && access.memory != MemoryKind::kPageable) ++untracked_;
   // A write over many cells leaves one history: this keeps ranges from fragmenting for ever.
   const bool firm = (entry.mode & kWrite) && entry.KnownExtent() && entry.ProvenDirection();
   if (cells > 1 && gap == 0 && one_tenant && firm) {
