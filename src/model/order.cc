@@ -453,8 +453,8 @@ Step Order::ProgrammaticWork(const Op& op, Stream& stream, Host& host) {
   Step step{
       .lane = lane, .epoch = epoch, .write_epoch = epoch, .start = start.get(), .stream = &stream};
   // A programmatic launch behind this one starts after all that this one started after.
-  step.started_epoch = NextMark(stream);
-  step.started_lane = stream.marks;
+  step.started_epoch = Count(stream, &stream.started);
+  step.started_lane = stream.started;
   start->Raise(step.started_lane, step.started_epoch);
   stream.last = {start, start->Get(stream.lane), lane, epoch};
   if (op.flags & kLaunchEvent) RecordAtStart(op, stream, &step);
@@ -486,26 +486,26 @@ void Order::RecordAtStart(const Op& op, Stream& stream, Step* step) {
     return;
   }
   if (step->started_lane == 0) {
-    step->started_epoch = NextMark(stream);
-    step->started_lane = stream.marks;
+    step->started_epoch = Count(stream, &stream.started);
+    step->started_lane = stream.started;
   }
   auto base = std::make_shared<Clock>(*stream.last.start);
   base->Raise(step->started_lane, step->started_epoch);
   event.snapshot = {base, stream.lane, stream.last.start_epoch};
 }
 
-uint64_t Order::NextMark(Stream& stream) {
-  if (stream.marks == 0) {
-    stream.marks = NewLane(Lane::Kind::kIncidental);
-    lanes_[stream.marks].stream = &stream;
+uint64_t Order::Count(Stream& stream, LaneId* lane) {
+  if (*lane == 0) {
+    *lane = NewLane(Lane::Kind::kIncidental);
+    lanes_[*lane].stream = &stream;
   }
-  return ++lanes_[stream.marks].epoch;
+  return ++lanes_[*lane].epoch;
 }
 
 std::pair<LaneId, uint64_t> Order::Mark(StreamId id, HostId host) {
   Stream* stream = FindStream(id, host);
   if (stream == nullptr) return {0, 0};
-  uint64_t epoch = NextMark(*stream);
+  uint64_t epoch = Count(*stream, &stream->marks);
   if (stream->base.use_count() > 1) stream->base = std::make_shared<Clock>(*stream->base);
   stream->base->Raise(stream->marks, epoch);
   ++stream->version;
@@ -857,7 +857,9 @@ void Order::RecycleLanes(const std::vector<bool>& live) {
     std::vector<LaneId> lanes = stream->beside;
     lanes.push_back(lane);
     for (const Stream::Staging& staging : stream->staging) lanes.push_back(staging.lane);
-    if (stream->marks != 0) lanes.push_back(stream->marks);
+    for (LaneId counter : {stream->started, stream->marks}) {
+      if (counter != 0) lanes.push_back(counter);
+    }
     if (std::any_of(lanes.begin(), lanes.end(), [&](LaneId l) { return live[l]; })) {
       still.push_back(lane);
       continue;

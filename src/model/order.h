@@ -81,7 +81,10 @@ struct Stream {
     LaneId host = 0, lane = 0;
   };
   std::vector<Staging> staging;
-  LaneId marks = 0;  // counts launch events and frees that were not covered
+  LaneId started = 0;  // counts the starts of kernels that something may hang on
+  // Counts frees that did not cover all uses. Not the same lane: a programmatic launch may start
+  // before what a free comes after.
+  LaneId marks = 0;
   std::vector<LaneId>
       beside;  // lanes of programmatic launches, reused when the next one starts after
 };
@@ -245,7 +248,7 @@ class Order {
   void WithImplicit(const Stream& stream, Clock* clock) const;
   void Stage(const Op& op, const Access* accesses, Stream& stream, const Host& host, Step* step);
   LaneId StagingLane(Stream& stream, const Host& host);
-  uint64_t NextMark(Stream& stream);
+  uint64_t Count(Stream& stream, LaneId* lane);
   void Create(const Op& op);
   void Destroy(const Op& op);
   Stream* MakeStream(const Op& op, HostId thread);
