@@ -33,7 +33,7 @@ std::vector<Graph::Edge> Graph::TakeBack(Node to, size_t keep) {
 bool Graph::Visible(const Edge& edge, View view) {
   if (edge.kind == EdgeKind::kReal) return true;
   if (edge.kind == EdgeKind::kIncidental) return view.incidental;
-  return view.assumed != 0 && edge.storage == view.assumed;
+  return view.assumed != nullptr && view.assumed->count(edge.storage) != 0;
 }
 
 NodeSet Graph::Ancestors(const Nodes& targets, View view) const {

@@ -5,13 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 namespace ss::reference {
 
 using Node = uint32_t;
 using Nodes = std::vector<Node>;
-using StorageId = uint32_t;  // tenancies that share bytes share a storage; 0 = none
+using StorageId = uint32_t;  // a tenancy's bytes, for the edges assumed for it; 0 = none
 
 enum class EdgeKind : uint8_t {
   kReal,
@@ -21,7 +22,7 @@ enum class EdgeKind : uint8_t {
 
 // Which edges a question may use besides the real ones.
 struct View {
-  StorageId assumed = 0;  // the assumed edges of this storage; 0 = none
+  const std::set<StorageId>* assumed = nullptr;  // the assumed edges of these; null = none
   bool incidental = false;
 };
 

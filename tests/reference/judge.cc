@@ -21,7 +21,8 @@ Verdict Judging::Run() {
 }
 
 NodeSet Judging::Before(const Nodes& targets, StorageId storage, bool incidental) {
-  return timeline_.graph().Ancestors(targets, {storage, incidental});
+  const auto* assumed = storage == 0 ? nullptr : &tenant(storage - 1).lineage;
+  return timeline_.graph().Ancestors(targets, {assumed, incidental});
 }
 
 // When is what operation i did to memory over? The host's part of a staged copy ends before the copy.

@@ -52,6 +52,7 @@ class Judging {
   std::string PairCode(const Candidate& candidate, size_t b) const;
   bool IsFill(size_t i) const { return (timeline_.op(i).flags & kFill) != 0; }
   bool IsHostSide(size_t i) const;
+  bool SameLane(size_t i, size_t j) const { return timeline_.nodes(i).lane == timeline_.nodes(j).lane; }
   void JudgeUseAfterFree(size_t b);
 
   // lifetimes.cc
@@ -68,6 +69,7 @@ class Judging {
   bool CouldServe(const Tenant& freed, const Tenant& next) const;
   void Settle(Pending* pending, std::optional<size_t> allocation);
   void ReportUses(Pending* pending, std::optional<size_t> allocation);
+  bool SeenThroughAssumed(TenantId id, const Use& use);
   void MarkStruck(Pending* pending, size_t allocation);
   Nodes OwnerAt(const Tenant& tenant, size_t allocation) const;
 

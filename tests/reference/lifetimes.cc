@@ -172,7 +172,7 @@ void Judging::ReportUses(Pending* pending, std::optional<size_t> allocation) {
     incidental.insert(incidental.end(), owner.begin(), owner.end());
     lifetime_uses_[id].insert(use.op);
     // Also what a race's edge orders before the owner's work by the time of the allocation.
-    if (Before(by_then, storage, false).HasAll(use.done)) {
+    if (Before(by_then, storage, false).HasAll(use.done) || SeenThroughAssumed(id, use)) {
       AddHazard("lifetime", id, use.op, pending->freed, true);
     } else if (Before(incidental, storage, true).HasAll(use.done)) {
       AddRemark("implicit-sync", tenant(id).name, pending->freed);
@@ -182,6 +182,15 @@ void Judging::ReportUses(Pending* pending, std::optional<size_t> allocation) {
       AssumeEdge(use.op, pending->freed, tenant(id).free_marker, storage);
     }
   }
+}
+
+// What any thread saw complete says nothing of CPU accesses that came before it, but of those that a
+// finding puts before it.
+bool Judging::SeenThroughAssumed(TenantId id, const Use& use) {
+  if (timeline_.op(use.op).kind != OpKind::kHostAccess) return false;
+  const Nodes seen = SeenByAnyHost(tenant(id), false);
+  return !Before(seen, 0, false).HasAll(use.done) &&
+         Before(seen, tenant(id).storage, false).HasAll(use.done);
 }
 
 void Judging::MarkStruck(Pending* pending, size_t allocation) {

@@ -102,13 +102,16 @@ bool Judging::SettledByLifetime(const Candidate& candidate, size_t b, TenantId n
          std::all_of(candidate.tenants.begin(), candidate.tenants.end(), settled);
 }
 
-// Did a later write, itself settled, replace all that the candidate left behind?
+// Did a later write, itself settled, replace all that the candidate left behind? Or was the settled one
+// a later reading of the same bytes on the same lane, which stands for the earlier ones?
 bool Judging::Hidden(const Candidate& candidate, const std::vector<Candidate>& hiding,
                      StorageId storage) {
+  const bool reads = candidate.war && !candidate.raw && !candidate.waw;
   auto replaces = [&](const Candidate& later, std::pair<uint64_t, uint64_t> bytes) {
     const auto& pieces = timeline_.nodes(later.op).pieces;
     return std::any_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
-      return (piece.mode & kWrite) != 0 && piece.begin <= bytes.first && bytes.second <= piece.end;
+      const bool stands = (piece.mode & kWrite) != 0 || (reads && SameLane(later.op, candidate.op));
+      return stands && piece.begin <= bytes.first && bytes.second <= piece.end;
     });
   };
   for (const Candidate& later : hiding) {

@@ -27,19 +27,16 @@ std::vector<Range> Without(const std::vector<Range>& ranges, uint64_t begin, uin
 
 TenantId Storage::Allocate(Tenant tenant) {
   tenant.storage = static_cast<StorageId>(tenants_.size() + 1);
-  JoinStorage(&tenant);
+  Inherit(&tenant);
   tenants_.push_back(tenant);
   return static_cast<TenantId>(tenants_.size() - 1);
 }
 
-void Storage::JoinStorage(Tenant* tenant) {
-  for (Tenant& old : tenants_) {
-    if (old.begin >= tenant->end || tenant->begin >= old.end) continue;
-    const StorageId from = tenant->storage;
-    tenant->storage = old.storage;
-    for (Tenant& other : tenants_) {
-      if (other.storage == from) other.storage = old.storage;
-    }
+void Storage::Inherit(Tenant* tenant) const {
+  tenant->lineage = {tenant->storage};
+  for (const Tenant& old : tenants_) {
+    if (old.begin >= tenant->end || tenant->begin >= old.end || old.freed == kNever) continue;
+    tenant->lineage.insert(old.lineage.begin(), old.lineage.end());
   }
 }
 

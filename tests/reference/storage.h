@@ -24,6 +24,9 @@ struct Tenant {
   uint32_t pool = 0;
   uint64_t device = 0, rank = 0;
   StorageId storage = 0;
+  // What is assumed for it: its own edges, and those of the ended tenancies whose bytes it got. A newer
+  // tenancy of some of its bytes is another buffer.
+  std::set<StorageId> lineage;
   size_t allocated = kNever;
   size_t freed = kNever;
   Node free_marker = 0;       // where the freed storage is known to be free of uses
@@ -53,7 +56,7 @@ class Storage {
   const std::vector<Tenant>& tenants() const { return tenants_; }
 
  private:
-  void JoinStorage(Tenant* tenant);
+  void Inherit(Tenant* tenant) const;
 
   std::vector<Tenant> tenants_;
 };
