@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "src/kernels/analyse.h"
 
@@ -14,6 +18,8 @@ namespace {
 
 // Of a module whose code has to be disassembled whole: a quarter of a minute and half a gigabyte of text.
 constexpr uint64_t kMaxWhole = uint64_t{16} << 20;
+// Of the disassembler at once: the watched program needs the processors, too.
+constexpr size_t kMostProcesses = 4;
 
 struct Module {
   size_t request = 0;
@@ -41,12 +47,13 @@ class Batch {
       if (!disassembler_) {
         Fail(module, disassembler_.error().Text());
       } else if (module.relocated) {
-        DisassembleElf(module);
+        PlanElf(module);
       } else {
         raw[module.cubin.arch].push_back(&module);
       }
     }
-    for (auto& [arch, group] : raw) DisassembleRaw(arch, group);
+    for (auto& [arch, group] : raw) PlanRaw(arch, group);
+    Disassemble();
     return std::move(notes_);
   }
 
@@ -77,7 +84,15 @@ class Batch {
     modules_.push_back(std::move(module));
   }
 
-  void DisassembleElf(Module& module) {
+  // One process of the disassembler.
+  struct Job {
+    std::vector<Module*> modules;
+    std::function<Result<std::string>()> disassemble;
+    std::function<Result<Code>(std::shared_ptr<const std::string>)> parse;
+    bool prefixed = false;  // sections are named "N:NAME", N an index into `modules`
+  };
+
+  void PlanElf(Module& module) {
     std::vector<uint32_t> symbols;
     for (uint32_t kernel : module.missing) symbols.push_back(module.cubin.kernels[kernel].symbol);
     // Called functions lie in sections of their own only in relocatable files; then take all.
@@ -88,12 +103,10 @@ class Batch {
     if (symbols.empty() && bytes > kMaxWhole) {
       return Fail(module, fmt::format("its module has {} MiB of code that belongs together", bytes >> 20));
     }
-    Result<std::string> text = disassembler_->Elf(module.image->bytes, symbols);
-    if (!text) return Fail(module, text.error().Text());
-    auto shared = std::make_shared<const std::string>(std::move(*text));
-    Result<Code> code = ParseElfText(shared, module.image->place);
-    if (!code) return Fail(module, code.error().Text());
-    Analyse(module, *code, "");
+    const ModuleImage* image = module.image;
+    jobs_.push_back({{&module},
+                     [this, image, symbols] { return disassembler_->Elf(image->bytes, symbols); },
+                     [image](auto text) { return ParseElfText(std::move(text), image->place); }});
   }
 
   // Sections of kernels that nobody asked for are left out; what is no kernel may be called.
@@ -105,29 +118,71 @@ class Batch {
     return wanted;
   }
 
-  void DisassembleRaw(int arch, const std::vector<Module*>& group) {
+  // Modules together up to so much code: enough to make up for what a process costs at its start, little
+  // enough that several may run at once.
+  static constexpr size_t kEnough = size_t{512} << 10;
+
+  void PlanRaw(int arch, const std::vector<Module*>& group) {
+    Job job;
     std::string bytes;
     std::vector<RawPiece> pieces;
-    for (size_t m = 0; m < group.size(); ++m) {
-      const Cubin& cubin = group[m]->cubin;
-      const std::vector<bool> wanted = WantedSections(*group[m]);
-      for (size_t i = 0; i < cubin.text.size(); ++i) {
-        std::string_view code = cubin.TextOf(cubin.text[i]);
-        if (code.empty() || !wanted[i]) continue;
-        pieces.push_back({fmt::format("{}:{}", m, cubin.text[i].name), bytes.size(), code.size()});
-        bytes += code;
-        bytes.resize((bytes.size() + 15) / 16 * 16);
-      }
-    }
-    auto fail = [&](const std::string& reason) {
-      for (Module* module : group) Fail(*module, reason);
+    auto flush = [&] {
+      if (job.modules.empty()) return;
+      job.prefixed = true;
+      job.disassemble = [this, arch, code = std::move(bytes)] { return disassembler_->Raw(arch, code); };
+      job.parse = [this, all = std::move(pieces)](auto text) {
+        return ParseRawText(std::move(text), all, disassembler_->program());
+      };
+      jobs_.push_back(std::move(job));
+      job = {};
+      bytes.clear();
+      pieces.clear();
     };
-    Result<std::string> text = disassembler_->Raw(arch, bytes);
+    for (Module* module : group) {
+      AddCode(*module, job.modules.size(), &bytes, &pieces);
+      job.modules.push_back(module);
+      if (bytes.size() >= kEnough) flush();
+    }
+    flush();
+  }
+
+  static void AddCode(const Module& module, size_t number, std::string* bytes,
+                      std::vector<RawPiece>* pieces) {
+    const Cubin& cubin = module.cubin;
+    const std::vector<bool> wanted = WantedSections(module);
+    for (size_t i = 0; i < cubin.text.size(); ++i) {
+      std::string_view code = cubin.TextOf(cubin.text[i]);
+      if (code.empty() || !wanted[i]) continue;
+      pieces->push_back({fmt::format("{}:{}", number, cubin.text[i].name), bytes->size(), code.size()});
+      *bytes += code;
+      bytes->resize((bytes->size() + 15) / 16 * 16);
+    }
+  }
+
+  // A few at once: nearly all the time goes into these processes.
+  void Disassemble() {
+    const size_t width = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostProcesses);
+    std::deque<std::future<Result<std::string>>> running;
+    for (size_t next = 0, done = 0; done < jobs_.size(); ++done) {
+      for (; next < jobs_.size() && running.size() < width; ++next) {
+        running.push_back(std::async(std::launch::async, jobs_[next].disassemble));
+      }
+      Result<std::string> text = running.front().get();
+      running.pop_front();
+      Take(jobs_[done], std::move(text));
+    }
+  }
+
+  void Take(Job& job, Result<std::string> text) {
+    auto fail = [&](const std::string& reason) {
+      for (Module* module : job.modules) Fail(*module, reason);
+    };
     if (!text) return fail(text.error().Text());
-    auto shared = std::make_shared<const std::string>(std::move(*text));
-    Result<Code> code = ParseRawText(shared, pieces, disassembler_->program());
+    Result<Code> code = job.parse(std::make_shared<const std::string>(std::move(*text)));
     if (!code) return fail(code.error().Text());
-    for (size_t m = 0; m < group.size(); ++m) Analyse(*group[m], *code, fmt::format("{}:", m));
+    for (size_t m = 0; m < job.modules.size(); ++m) {
+      Analyse(*job.modules[m], *code, job.prefixed ? fmt::format("{}:", m) : "");
+    }
   }
 
   void Analyse(Module& module, const Code& code, const std::string& prefix) {
@@ -149,7 +204,8 @@ class Batch {
   const Result<Disassembler>& disassembler_;
   Cache& cache_;
   const OnSummary& on_summary_;
-  std::vector<Module> modules_;
+  std::deque<Module> modules_;  // jobs point to them
+  std::vector<Job> jobs_;
   std::vector<std::string> notes_;
 };
 

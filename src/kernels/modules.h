@@ -38,7 +38,7 @@ struct ModuleRequest {
 // reason.
 using OnSummary = std::function<void(size_t request, KernelSummary summary)>;
 
-// From the cache where they are in it, else from one process of the disassembler an architecture (and
+// From the cache where they are in it, else from a few processes of the disassembler, many kernels each (and
 // one for each image whose code has relocations). `disassembler` may be an error. Returns what else a
 // reader should know: images that are no cubins.
 std::vector<std::string> Summarise(const std::vector<ModuleRequest>& requests,
