@@ -1,10 +1,13 @@
-// Any text is a protocol or a located error, never a crash. Seeds: tests/litmus/pipe.
+// Any text is a protocol or a located error, and any protocol gets a verdict; never a crash. Seeds:
+// tests/litmus/pipe.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "src/pipeline/check.h"
+#include "src/pipeline/picture.h"
 #include "src/pipeline/protocol.h"
 
 namespace {
@@ -28,6 +31,18 @@ void CheckProtocol(const ss::pipeline::Protocol& protocol) {
   }
 }
 
+// Few states: what is looked for is a crash, not a hang.
+void CheckVerdict(const ss::pipeline::Protocol& protocol) {
+  const ss::pipeline::Program program = ss::pipeline::Lower(protocol);
+  const ss::pipeline::Verdict verdict = Check(program, {500});
+  Match(protocol, verdict);
+  size_t shown = 0;
+  for (const ss::pipeline::Finding& finding : verdict.findings) {
+    Require(!finding.text.empty() && !finding.role.empty() && finding.line > 0);
+    if (++shown <= 10) MakePicture(program, finding);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -35,6 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ss::Result<ss::pipeline::Protocol> file = ss::pipeline::ParseProtocol(text, "fuzz.pipe");
   if (file) {
     CheckProtocol(*file);
+    CheckVerdict(*file);
   } else {
     Require(file.error().place.rfind("fuzz.pipe:", 0) == 0 && !file.error().message.empty());
   }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "src/pipeline/deadlock.h"
 #include "src/pipeline/owners.h"
@@ -47,8 +49,12 @@ class Checker {
       HeldRun run = Held({});
       TakeStuck(StuckRoles(program_, run.state), {run.state, run.schedule});
     }
-    for (const auto& [key, pair] : graph.races)
-      AddRace({pair.first, pair.second, Held({pair.first, pair.second}).schedule}, true);
+    size_t shown = 0;
+    for (const auto& [key, pair] : graph.races) {
+      const bool scheduled = ++shown <= kMaxSchedules;
+      Schedule schedule = scheduled ? Held({pair.first, pair.second}).schedule : Schedule{};
+      AddRace({pair.first, pair.second, std::move(schedule), scheduled}, true);
+    }
   }
 
   HeldRun Held(const std::vector<EventRef>& held) const {
@@ -104,6 +110,7 @@ class Checker {
               : "it passes, and has missed a lap");
     }
     finding.schedule = risky.schedule;
+    finding.scheduled = certain && risky.scheduled;
     Add(std::move(finding));
   }
 
@@ -119,6 +126,7 @@ class Checker {
                                finding.role, first.write ? "writes" : "reads", buffer.stage,
                                finding.subject, finding.other, second.write ? "writes" : "reads");
     finding.schedule = racing.schedule;
+    finding.scheduled = certain && racing.scheduled;
     Add(std::move(finding));
   }
 
@@ -134,12 +142,9 @@ class Checker {
 
   // One finding a code, subject and pair of roles; of deadlocks one a role.
   void Add(Finding finding) {
-    for (const Finding& other : verdict_.findings) {
-      const bool deadlock = finding.code == "pipeline-deadlock";
-      if (other.code == finding.code && (deadlock || other.subject == finding.subject) &&
-          std::minmax(other.role, other.other) == std::minmax(finding.role, finding.other))
-        return;
-    }
+    const bool deadlock = finding.code == "pipeline-deadlock";
+    const auto [least, most] = std::minmax(finding.role, finding.other);
+    if (!known_.insert({finding.code, deadlock ? "" : finding.subject, least, most}).second) return;
     verdict_.findings.push_back(std::move(finding));
   }
 
@@ -162,6 +167,7 @@ class Checker {
 
   const Program& program_;
   const CheckOptions options_;
+  std::set<std::tuple<std::string, std::string, std::string, std::string>> known_;
   Verdict verdict_;
 };
 

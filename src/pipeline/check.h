@@ -32,7 +32,8 @@ struct Finding {
   std::string text;               // what happens, one sentence or two
   bool certain = true;            // false: the search ended before this was decided
   bool absorbed = false;          // follows from another finding; an expect line may name it
-  Schedule schedule;              // leads to what `text` says; empty for pipeline-owner
+  Schedule schedule;              // leads to what `text` says
+  bool scheduled = true;          // false: no schedule is kept, or none needed (pipeline-owner)
   std::vector<StuckAgent> stuck;  // pipeline-deadlock: the end state
 };
 

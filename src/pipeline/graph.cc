@@ -6,7 +6,9 @@
 namespace ss::pipeline {
 namespace {
 
-// Finds what the clocks of one run say about a wait.
+constexpr uint32_t kMaxRounds = 64;
+
+// Repeats the run until no wait is early and no barrier mixed that was not so before.
 class Builder {
  public:
   explicit Builder(const Program& program) : program_(program) {
@@ -18,7 +20,9 @@ class Builder {
   }
 
   Graph Run() {
-    for (;;) {
+    for (uint32_t round = 1;; ++round) {
+      // Each round may uncover the next early wait. What takes so many is left to the search.
+      if (round > kMaxRounds) mixed_.assign(mixed_.size(), true);
       graph_ = Graph{};
       ClockRun run(program_, needs_, mixed_);
       run.Run();

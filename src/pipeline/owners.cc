@@ -97,6 +97,7 @@ class Owners {
     finding.role = protocol_.roles[role].name;
     finding.line = op.line;
     finding.column = op.column;
+    finding.scheduled = false;
     finding.text = fmt::format("Role {} calls {} on {}: {} {}.", finding.role, Word(op.kind),
                                finding.subject, why, names);
     if (deeds_[pipe][role].WaitsEmpty() && !deeds_[pipe][role].Get(OpKind::kCommit)) {

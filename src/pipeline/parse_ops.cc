@@ -152,7 +152,10 @@ void Parser::BarTarget(Op& op) {
   uint32_t agents = Number("the number of agents that meet there", 1, kMaxOps);
   std::string key = digits ? std::to_string(std::stoi(name.text)) : name.text;
   auto [it, fresh] = bars_.emplace(key, static_cast<uint32_t>(file_.bars.size()));
-  if (fresh) file_.bars.push_back({key, agents});
+  if (fresh) {
+    CountBarriers(name, 1);
+    file_.bars.push_back({key, agents});
+  }
   op.target = it->second;
   op.count = 1;
   if (file_.bars[op.target].agents != agents) {

@@ -97,6 +97,11 @@ void Parser::Claim(const Token& name) {
     Refuse(name, "a new name", "it is declared above");
 }
 
+void Parser::CountBarriers(const Token& name, uint32_t barriers) {
+  if ((barriers_ += barriers) > kMaxBarriers)
+    Refuse(name, fmt::format("at most {} barriers in all, two a stage", kMaxBarriers));
+}
+
 void Parser::ParsePipeline() {
   Token name = Name("the pipeline's name");
   Claim(name);
@@ -106,6 +111,7 @@ void Parser::ParsePipeline() {
   Sides sides;
   Expect("stages");
   pipe.stages = Number("a number of stages", 1, kMaxStages);
+  CountBarriers(name, 2 * pipe.stages);
   Expect("producers");
   ParseSide(pipe.producers, sides.producers, "consumers");
   Expect("consumers");
@@ -134,6 +140,7 @@ void Parser::ParseMbar() {
   Claim(name);
   Expect("arrivals");
   uint32_t arrivals = Number("a number of arrivals", 1, kMaxOps);
+  CountBarriers(name, 1);
   mbars_[name.text] = static_cast<uint32_t>(file_.mbars.size());
   file_.mbars.push_back({name.text, arrivals});
 }

@@ -41,6 +41,7 @@ class Parser {
   void ParseMbar();
   void ParseRole();
   void Claim(const Token& name);  // pipelines, mbarriers and named barriers share their names
+  void CountBarriers(const Token& name, uint32_t barriers);
 
   // operations
   std::vector<Op> Block(uint32_t depth, uint64_t room);
@@ -62,7 +63,7 @@ class Parser {
   std::vector<Token> tokens_;
   size_t next_ = 0;
   uint64_t room_ = kMaxOps;
-  uint32_t agents_ = 0;
+  uint32_t agents_ = 0, barriers_ = 0;
   std::map<std::string, uint32_t, std::less<>> roles_, pipes_, mbars_, bars_;
   struct Sides {
     std::vector<Token> producers, consumers;

@@ -24,7 +24,7 @@ class Painter {
   Picture Paint() {
     picture_.steps = finding_.schedule.size();
     picture_.connection = Connection();
-    if (finding_.code == "pipeline-owner" || !finding_.certain) return std::move(picture_);
+    if (!finding_.scheduled) return std::move(picture_);
     State state = machine_.Start();
     uint64_t number = 0;
     for (EventRef event : finding_.schedule) {

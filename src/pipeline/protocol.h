@@ -89,7 +89,8 @@ struct Protocol {
 // Bounds that keep a hostile file from taking the machine; the parser refuses what is beyond.
 constexpr uint32_t kMaxStages = 64;
 constexpr uint32_t kMaxAgents = 64;
-constexpr uint32_t kMaxOps = 200'000;  // unrolled, of all agents; a tail counts as its stages
+constexpr uint32_t kMaxBarriers = 1024;  // two a stage, mbarriers, named barriers
+constexpr uint32_t kMaxOps = 200'000;    // unrolled, of all agents; a tail counts as its stages
 
 // Errors: place "FILE:L:C", message "found 'X', expected Y".
 Result<Protocol> ParseProtocol(std::string_view text, const std::string& file_name);

@@ -17,7 +17,10 @@ void Append(std::string& key, uint64_t value) {
 class Searcher {
  public:
   Searcher(const Program& program, const Graph& graph, uint64_t max_states)
-      : program_(program), graph_(graph), machine_(program), max_states_(max_states) {
+      : program_(program), graph_(graph), machine_(program) {
+    const uint64_t bytes = 256 + program.agents.size() * 2 * sizeof(uint32_t) +
+                           program.barriers.size() * sizeof(Phases);
+    max_states_ = std::min(max_states, kMaxSearchBytes / bytes);
     for (const auto& [key, pair] : graph.races) {
       watched_.insert({std::get<0>(key), std::get<1>(key)});
       watched_.insert({std::get<0>(key), std::get<2>(key)});
@@ -148,7 +151,9 @@ class Searcher {
     RiskKey key{barrier.kind == Barrier::Kind::kMbar, barrier.owner, program_.agents[agent].role};
     auto& found = early ? result_.early : result_.overtaken;
     if (found.count(key)) return;
-    found[key] = {{agent, state.at[agent]}, complete, ScheduleOf(node)};
+    const bool scheduled = found.size() < kMaxSchedules;
+    found[key] = {
+        {agent, state.at[agent]}, complete, scheduled ? ScheduleOf(node) : Schedule{}, scheduled};
   }
 
   void JudgeAccess(const State& state, uint32_t agent, const Step& step, uint32_t node) {
@@ -165,14 +170,22 @@ class Searcher {
         continue;
       RaceKey key{pipe, std::min(role, other_role), std::max(role, other_role)};
       if (result_.races.count(key)) continue;
-      result_.races[key] = {{other, state.at[other]}, {agent, state.at[agent]}, ScheduleOf(node)};
+      const bool scheduled = result_.races.size() < kMaxSchedules;
+      result_.races[key] = {{other, state.at[other]},
+                            {agent, state.at[agent]},
+                            scheduled ? ScheduleOf(node) : Schedule{},
+                            scheduled};
     }
   }
 
   void NoteEnd(const State& state, uint32_t node) {
     std::set<uint32_t> roles = StuckRoles(program_, state);
     if (roles.empty() || result_.stuck.count(roles)) return;
-    result_.stuck[roles] = {state, ScheduleOf(node)};
+    if (result_.stuck.size() < kMaxSchedules) {
+      result_.stuck[roles] = {state, ScheduleOf(node)};
+    } else {
+      result_.exhaustive = false;  // more ways to hang than anybody reads
+    }
   }
 
   Schedule ScheduleOf(uint32_t node) const {
@@ -193,7 +206,7 @@ class Searcher {
   const Program& program_;
   const Graph& graph_;
   const Machine machine_;
-  const uint64_t max_states_;
+  uint64_t max_states_;
   std::set<std::pair<uint32_t, uint32_t>> watched_;  // (pipe, role) whose accesses may race
   std::unordered_set<std::string> seen_;
   std::vector<Node> nodes_;

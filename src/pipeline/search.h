@@ -29,11 +29,16 @@ struct Risky {
   EventRef wait;
   uint32_t complete = 0;  // phases of its barrier while it waits
   Schedule schedule;
+  bool scheduled = true;  // false: one of too many
 };
 struct Racing {
   EventRef first, second;  // both may be next
   Schedule schedule;
+  bool scheduled = true;
 };
+
+// Schedules may be long: of each kind of finding, later ones come without.
+constexpr size_t kMaxSchedules = 64;
 
 // (kind of barrier's owner: 0 pipe, 1 mbarrier; owner; role)
 using RiskKey = std::tuple<uint32_t, uint32_t, uint32_t>;
@@ -46,6 +51,9 @@ struct SearchResult {
   std::map<RaceKey, Racing> races;
 };
 
+// Ends early, not exhaustive, after `max_states`, or where they would take more than
+// kMaxSearchBytes.
+constexpr uint64_t kMaxSearchBytes = uint64_t{512} << 20;
 SearchResult Search(const Program& program, const Graph& graph, uint64_t max_states);
 
 // Runs everything that can run, but no agent beyond its hold (a step index; SIZE_MAX = none). The

@@ -35,6 +35,7 @@ Json Site(const PipelineReport& report, const std::string& role, uint32_t line) 
 }
 
 Json Witness(const PipelineReport& report, const Finding& finding) {
+  if (!finding.scheduled) return nullptr;
   const pipeline::Picture picture = MakePicture(report.program, finding, SIZE_MAX);
   Json steps = Json::array();
   for (const pipeline::PictureRow& row : picture.rows) {

@@ -107,7 +107,7 @@ std::vector<std::string> Differences(const oracle::Truth& truth, const Verdict& 
 std::vector<std::string> BrokenWitnesses(const oracle::Oracle& oracle, const Verdict& verdict) {
   std::vector<std::string> broken;
   for (const Finding& finding : verdict.findings) {
-    if (finding.code == "pipeline-owner" || !finding.certain) continue;
+    if (!finding.scheduled) continue;
     if (!Replay(oracle, finding).Holds()) {
       broken.push_back(fmt::format("the schedule of {} {} {} {} does not show it", finding.code,
                                    finding.subject, finding.role, finding.other));

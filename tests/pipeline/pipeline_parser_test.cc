@@ -71,6 +71,10 @@ TEST(Parser, RefusesWhatIsTooLarge) {
   ExpectRefused(head + "role A { for 1000000000 { commit p } }", "3:14", "at most 200000 steps");
   ExpectRefused(head + "role A { for 400000 { for 400000 { delay } } }", "3:27", "at most 200000");
   ExpectRefused(head + "role A warps 64 { for 4000 { commit p } }", "3:23", "at most 200000");
+  std::string many;
+  for (int i = 0; i < 9; ++i)
+    many += "pipeline p" + std::to_string(i) + " stages 64 producers A consumers B\n";
+  ExpectRefused(many, "9:10", "at most 1024 barriers");
   std::string deep = "role A { ";
   for (int i = 0; i < 100; ++i) deep += "for 1 { ";
   ExpectRefused(deep, "1:270", "nested loops");
