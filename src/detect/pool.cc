@@ -60,6 +60,8 @@ void Checker::OnFreeAsync(const Op& op, size_t index, const Step& step) {
   known.Raise(step.lane, step.epoch);
   bool judged = !(op.flags & kProcessExit) && RuleOn(Rule::kUseBeforeFreeAsync);
   if (judged) {
+    known.Join(
+        order_.KnownAtFree(op.host));  // what any thread saw complete, as at any free (rule 19)
     std::vector<Use> uses = UncoveredUses(*tenant, Clock{}, known);
     ReportUses(*tenant, uses, known, Clock{}, false);
   }
