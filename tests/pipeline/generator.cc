@@ -19,9 +19,10 @@ class Generator {
   std::string Make() {
     const int pipes = rng_.Between(1, 2);
     const int roles = rng_.Between(2, 3);
+    large_ = rng_.Percent(25);
     ops_.resize(roles);
     warps_.assign(roles, 1);
-    if (rng_.Percent(20)) warps_[rng_.Below(roles)] = 2;
+    if (rng_.Percent(25)) warps_[rng_.Below(roles)] = large_ ? rng_.Between(2, 3) : 2;
     for (int i = 0; i < pipes; ++i) AddPipe(i);
     if (rng_.Percent(30)) AddNamedBarrier();
     if (rng_.Percent(25)) AddMbar();
@@ -39,7 +40,7 @@ class Generator {
   // One item after the other, the roles' turns woven in: each side works on its own.
   void AddPipe(int index) {
     const std::string name = fmt::format("p{}", index);
-    const int stages = rng_.Between(1, 2), items = rng_.Between(1, 3);
+    const int stages = rng_.Between(1, large_ ? 3 : 2), items = rng_.Between(1, large_ ? 4 : 3);
     const size_t producer = rng_.Below(ops_.size());
     const size_t consumer = (producer + 1 + rng_.Below(ops_.size() - 1)) % ops_.size();
     names_.push_back(name);
@@ -153,6 +154,7 @@ class Generator {
   std::string declarations_;
   int named_ = 0;
   bool mbar_ = false;
+  bool large_ = false;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace ss::pipeline {
 namespace {
 
-constexpr uint64_t kProtocols = 20'000;
+constexpr uint64_t kProtocols = 12'000;
 constexpr uint64_t kMaxStates = 20'000;
 
 struct Count {
