@@ -39,6 +39,8 @@ Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& sym
   StackId stacks = 0;
   std::vector<Report> reports;
   for (const std::string& path : *files) {
+    if (HasSuffix(path, ".pipe"))
+      return Fail(path, "is a protocol inside a kernel", "see streamsan pipeline check");
     Result<Report> report = HasSuffix(path, ".litmus")
                                 ? AnalyseLitmus(path, engine)
                                 : AnalyseTraceFile(path, engine, symbols, stacks);

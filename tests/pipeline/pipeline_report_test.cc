@@ -81,6 +81,12 @@ TEST(Command, SaysThatNotEveryScheduleWasTried) {
   EXPECT_EQ(Pipeline({"--states", "1", "--min-confidence", "possible", lapped}).code, 66);
 }
 
+TEST(Command, CheckSaysWhereToGo) {
+  Ran ran = Child({kTool, "check", kFixed}).Wait();
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("streamsan pipeline check"), std::string::npos) << ran.err;
+}
+
 TEST(Command, WritesTheReportToAFile) {
   const std::string file = SS_BINARY_DIR "/pipeline_report.txt";
   Ran ran = Pipeline({"--report", file, kStray});

@@ -82,9 +82,10 @@ TEST(Verdict, NonOwnersTailIsReportedForEveryCountAndHangsByTheFormula) {
 
 // What the event graph decides alone costs no search; a stray tail in a large kernel costs little.
 TEST(Verdict, TheLargeProtocolNeedsFewStates) {
-  for (const char* name : {"gdn_like", "gdn_like_stray_tail"}) {
-    Result<Protocol> protocol = ParseProtocol(
-        ReadFile(fmt::format(SS_SOURCE_DIR "/tests/litmus/pipe/{}.pipe", name)), name);
+  for (const char* name :
+       {"pipe/gdn_like", "pipe/gdn_like_stray_tail", "pipe_large/gdn_like_big"}) {
+    Result<Protocol> protocol =
+        ParseProtocol(ReadFile(fmt::format(SS_SOURCE_DIR "/tests/litmus/{}.pipe", name)), name);
     ASSERT_TRUE(protocol) << protocol.error().Text();
     const Verdict verdict = Check(Lower(*protocol));
     const bool stray = !protocol->expectations.empty();
