@@ -70,6 +70,7 @@ class Judging {
   void Settle(Pending* pending, std::optional<size_t> allocation);
   void ReportUses(Pending* pending, std::optional<size_t> allocation);
   bool SeenThroughAssumed(TenantId id, const Use& use);
+  bool GetsBytesOf(const Tenant& freed, const Tenant& next) const;
   void MarkStruck(Pending* pending, size_t allocation);
   Nodes OwnerAt(const Tenant& tenant, size_t allocation) const;
 

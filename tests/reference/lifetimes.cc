@@ -137,13 +137,27 @@ Nodes Judging::OwnerAt(const Tenant& freed, size_t allocation) const {
   return targets;
 }
 
+// Bytes that nobody else has got since.
+bool Judging::GetsBytesOf(const Tenant& freed, const Tenant& next) const {
+  for (uint64_t at = std::max(freed.begin, next.begin); at < std::min(freed.end, next.end);) {
+    uint64_t taken_until = at;
+    for (const Tenant& other : timeline_.storage().tenants()) {
+      const bool between = other.allocated > freed.allocated && other.allocated < next.allocated;
+      if (between && other.begin <= at) taken_until = std::max(taken_until, other.end);
+    }
+    if (taken_until == at) return true;
+    at = taken_until;
+  }
+  return false;
+}
+
 void Judging::SettleAtAllocation(size_t j) {
   const Tenant& next = tenant(timeline_.storage().IdOf(timeline_.op(j).object));
   for (Pending& pending : pending_) {
     const Tenant& freed = tenant(pending.tenant);
     if (pending.freed > j || !CouldServe(freed, next)) continue;
     if (freed.owner != kNoLane && !pending.uses.empty()) Settle(&pending, j);
-    if (freed.begin < next.end && next.begin < freed.end) MarkStruck(&pending, j);
+    if (GetsBytesOf(freed, next)) MarkStruck(&pending, j);
   }
 }
 
