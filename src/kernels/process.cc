@@ -50,7 +50,7 @@ constexpr std::chrono::milliseconds kLook{200};  // for a cancellation
 
 // Both pipes until they end; false when the time is over or nobody wants it any more.
 bool Drain(Pipe& out, Pipe& error, Clock::time_point deadline, const std::atomic<bool>* cancel,
-           std::string texts[2]) {
+           size_t most, std::string texts[2]) {
   pollfd files[2] = {{out.ends[0], POLLIN, 0}, {error.ends[0], POLLIN, 0}};
   char buffer[1 << 16];
   while (files[0].fd >= 0 || files[1].fd >= 0) {
@@ -62,8 +62,12 @@ bool Drain(Pipe& out, Pipe& error, Clock::time_point deadline, const std::atomic
     for (int i = 0; i < 2; ++i) {
       if (!files[i].revents) continue;
       ssize_t got = read(files[i].fd, buffer, sizeof buffer);
-      if (got > 0) texts[i].append(buffer, static_cast<size_t>(got));
-      else if (got == 0 || errno != EINTR) files[i].fd = -1;
+      if (got > 0) {
+        texts[i].append(buffer, static_cast<size_t>(got));
+        if (texts[i].size() > most) return false;
+      } else if (got == 0 || errno != EINTR) {
+        files[i].fd = -1;
+      }
     }
   }
   return true;
@@ -72,7 +76,7 @@ bool Drain(Pipe& out, Pipe& error, Clock::time_point deadline, const std::atomic
 }  // namespace
 
 Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int timeout_s,
-                                  const std::atomic<bool>* cancel) {
+                                  const std::atomic<bool>* cancel, size_t most) {
   Pipe out, error;
   if (!out.Open() || !error.Open()) return Fail(argv[0], std::strerror(errno));
   pid_t child = 0;
@@ -83,12 +87,15 @@ Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int time
   error.Close(1);
   std::string texts[2];
   bool done = Drain(out, error, Clock::now() + std::chrono::seconds(timeout_s), cancel,
-                    texts);
+                    most, texts);
   if (!done) kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (!done && cancel && *cancel) return Fail(argv[0], "was stopped: the analysis is over");
+  if (!done && std::max(texts[0].size(), texts[1].size()) > most) {
+    return Fail(argv[0], fmt::format("printed more than {} bytes", most));
+  }
   if (!done) return Fail(argv[0], fmt::format("did not finish within {} s", timeout_s));
   if (status != 0) {
     std::string first = texts[1].substr(0, texts[1].find('\n'));

@@ -146,6 +146,12 @@ TEST(Process, TimeLimitAndFailureAreErrors) {
   EXPECT_EQ(CaptureOutput({"/bin/sh", "-c", "echo fine"}, 10).value_or(""), "fine\n");
 }
 
+TEST(Process, OneThatNeverStopsPrintingIsStopped) {
+  Result<std::string> got = CaptureOutput({"yes"}, 600, nullptr, 1 << 20);
+  ASSERT_FALSE(got.has_value());
+  EXPECT_EQ(got.error().message, "printed more than 1048576 bytes");
+}
+
 TEST(Process, ANamedDisassemblerThatIsNotThereIsSaid) {
   setenv("STREAMSAN_NVDISASM", "/nonexistent/nvdisasm", 1);
   Result<Disassembler> found = Disassembler::Find();
