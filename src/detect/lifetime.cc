@@ -349,14 +349,17 @@ void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
   watched_.clear();
 }
 
+// Late uses of one tenant beyond these may race with the storage's next one, too.
+constexpr size_t kMaxSettled = 4096;
+
 // One cause a lane: later uses by the same lane say nothing new.
 void Checker::LateUse(Tenant& tenant, size_t index, const Step& step, const Entry& entry) {
   auto& lanes = tenant.reported_late;
+  if (tenant.settled.size() < kMaxSettled) tenant.settled.push_back(index);
   LaneId lane =
       step.stream == nullptr ? step.lane : step.stream->lane;  // also of what runs beside it
   if (std::find(lanes.begin(), lanes.end(), lane) != lanes.end()) return;
   lanes.push_back(lane);
-  tenant.settled.push_back(index);
   ReportLifetime(tenant, {entry, entry.begin, entry.end, {}}, tenant.free, tenant.free_index, false,
                  false);
 }
