@@ -87,7 +87,16 @@ bool Judging::Over(const Candidate& candidate, size_t b, TenantId newest) {
     if (ended == over_.end() || tenant(id).freed > b || candidate.op > tenant(id).freed) continue;
     if (Before(ended->second, 0, false).HasAll(candidate.done)) return true;
   }
-  return earlier && Before({timeline_.nodes(now.allocated).call}, 0, false).HasAll(candidate.done);
+  auto knew = [&](const Tenant& next) {
+    const bool between = candidate.op < next.allocated && next.allocated <= now.allocated;
+    const auto inside = [&](const auto& bytes) {
+      return next.begin <= bytes.first && bytes.second <= next.end;
+    };
+    return between && std::all_of(candidate.overlaps.begin(), candidate.overlaps.end(), inside) &&
+           Before({timeline_.nodes(next.allocated).call}, 0, false).HasAll(candidate.done);
+  };
+  const auto& all = timeline_.storage().tenants();
+  return earlier && std::any_of(all.begin(), all.end(), knew);
 }
 
 // Did the end of the tenancies in which the first operation touched the bytes settle it for what comes
