@@ -1,8 +1,10 @@
 // The command line. The one translation unit that knows CLI11; each command is a file of its own.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 
 #include "src/cli/environment.h"
 #include "src/cli/options.h"
@@ -238,4 +240,16 @@ class CommandLine {
 }  // namespace
 }  // namespace ss
 
-int main(int argc, char** argv) { return ss::CommandLine().Parse(argc, argv); }
+// What a command could not print was lost: that is no success. {fmt} throws when standard output fails.
+int main(int argc, char** argv) {
+  int code = ss::kExitUsage;
+  try {
+    code = ss::CommandLine().Parse(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "streamsan: %s\n", error.what());
+    return ss::kExitUsage;
+  }
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  std::fprintf(stderr, "streamsan: standard output: cannot be written\n");
+  return code == ss::kExitOk ? ss::kExitUsage : code;
+}

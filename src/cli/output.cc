@@ -43,6 +43,9 @@ Result<std::string> ReadWholeFile(const std::string& path) {
   if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
     return Fail(path, "is a directory");
   }
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    return Fail(path, "is not a regular file");  // a device or a pipe may never end
+  }
   File file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (!file) return tl::unexpected(SystemError(path, ""));
   std::string text;

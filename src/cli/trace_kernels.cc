@@ -1,6 +1,7 @@
 #include "src/cli/trace_kernels.h"
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <unordered_map>
@@ -46,6 +47,8 @@ TraceKernels Merge(const kernels::Registry& registry,
 }  // namespace
 
 bool IsTraceFile(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
   std::ifstream file(path, std::ios::binary);
   std::string start(trace::kFileMagic.size(), '\0');
   file.read(start.data(), static_cast<std::streamsize>(start.size()));

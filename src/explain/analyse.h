@@ -35,7 +35,7 @@ struct AnalyseOptions {
   bool keep_absorbed = false;
   // A verification replays the program: no more operations than this are replayed for one report.
   // What remains unverified is counted in the coverage notes.
-  uint64_t max_replayed = 400'000'000;
+  uint64_t max_replayed = 60'000'000;
 };
 
 Report AnalyseProgram(const Program& program, const AnalyseOptions& options);

@@ -41,7 +41,13 @@ int Spawn(const std::vector<std::string>& argv, Pipe& out, Pipe& error, pid_t* c
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out.ends[1], 1);
   posix_spawn_file_actions_adddup2(&actions, error.ends[1], 2);
-  int failed = posix_spawnp(child, words[0], &actions, nullptr, words.data(), environ);
+  // A group of its own: a script goes with whatever it started.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  int failed = posix_spawnp(child, words[0], &actions, &attributes, words.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return failed;
 }
@@ -88,7 +94,7 @@ Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int time
   std::string texts[2];
   bool done = Drain(out, error, Clock::now() + std::chrono::seconds(timeout_s), cancel,
                     most, texts);
-  if (!done) kill(child, SIGKILL);
+  if (!done) kill(-child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -75,6 +76,10 @@ LitmusOutcome RunLitmusFile(const std::string& path, const AnalyseFunction& anal
                             const LitmusOptions& options) {
   if (EndsWith(path, ".pipe"))
     return {Status::kSkipped, {path + ": a pipeline; not judged by this runner"}};
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) {
+    return {Status::kMalformed, {path + ": cannot be read, or is not a regular file"}};
+  }
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
   if (file) text << file.rdbuf();

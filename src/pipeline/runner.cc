@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -44,6 +45,10 @@ LitmusOutcome RunPipeText(std::string_view text, const std::string& name) {
 }
 
 LitmusOutcome RunPipeFile(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) {
+    return {Status::kMalformed, {path + ": cannot be read, or is not a regular file"}};
+  }
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
   if (file) text << file.rdbuf();

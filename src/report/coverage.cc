@@ -31,7 +31,9 @@ std::string UnmodelledLine(const Coverage& coverage) {
 std::string CoverageText(const Report& report) {
   const Coverage& coverage = report.coverage;
   std::string text = coverage.complete ? "" : "INCOMPLETE: ";
-  text += fmt::format("calls {}", Percent(coverage.calls_modelled, coverage.calls));
+  const bool nothing = !coverage.complete && coverage.calls == 0;
+  text += nothing ? std::string("no call was seen")
+                  : fmt::format("calls {}", Percent(coverage.calls_modelled, coverage.calls));
   if (coverage.launches) {
     text += fmt::format(", launches with known accesses {}",
                         Percent(coverage.launches_resolved, coverage.launches));
@@ -62,6 +64,8 @@ int CoveragePercent(const Coverage& coverage) {
   auto percent = [](uint64_t part, uint64_t whole) {
     return part >= whole ? 100 : static_cast<int>(part * 100 / whole);
   };
+  // Of nothing, nothing was seen: a program that was not watched is not 99% covered.
+  if (!coverage.complete && coverage.calls == 0) return 0;
   int least = std::min(percent(coverage.calls_modelled, coverage.calls),
                        percent(coverage.launches_resolved, coverage.launches));
   return coverage.complete ? least : std::min(least, 99);

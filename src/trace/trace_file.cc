@@ -65,8 +65,8 @@ Result<TraceFile> TraceFile::InMemory() {
 }
 
 Result<TraceFile> TraceFile::OpenForReading(const std::string& path) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return SystemFailure(path, "open the trace", errno);
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for a FIFO's writer
+  if (fd < 0) return Fail(path, fmt::format("cannot open the trace: {}", strerror(errno)));
   struct stat status;
   if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
     return TraceFile(fd, path, false, static_cast<uint64_t>(status.st_size));

@@ -71,6 +71,25 @@ TEST(Check, UnreadableInputExitsTwo) {
   EXPECT_EQ(Tool({"check", "/tmp/ss_no_such_folder"}).code, 2);
 }
 
+// A device never ends, a FIFO waits for a writer: neither is opened.
+TEST(Check, WhatIsNoFileIsRefused) {
+  for (std::vector<std::string> command :
+       {std::vector<std::string>{"check"}, {"dump"}, {"kernels"}, {"litmus"}, {"ablate"},
+        {"pipeline", "check"}}) {
+    command.push_back("/dev/zero");
+    Ran ran = Tool(command);
+    EXPECT_EQ(ran.code, 2) << command[0];
+    EXPECT_NE((ran.out + ran.err).find("regular file"), std::string::npos) << command[0];
+  }
+}
+
+// Of nothing, nothing was covered.
+TEST(Check, AProgramThatWasNotSeenIsNotCovered) {
+  Ran ran = Tool({"run", "--require-coverage=1", "--", "true"});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_NE(ran.err.find("no call was seen"), std::string::npos) << ran.err;
+}
+
 TEST(Check, ReportFileAndJson) {
   TemporaryFile racy(kRacy, ".litmus"), report("", ".json");
   Ran ran = Tool({"check", "--format", "json", "--report", report.path(), racy.path()});
