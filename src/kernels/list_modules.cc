@@ -21,8 +21,10 @@ Result<ModuleList> ListModules(std::string_view file, const std::string& place) 
   }
   auto entries = ReadFatbins(file, place);
   if (!entries) return tl::unexpected(entries.error());
+  size_t damaged = 0;
   for (FatbinEntry& entry : *entries) {
     std::string where = fmt::format("{}@byte {}", place, entry.offset);
+    damaged += !entry.error.empty();
     if (!entry.error.empty()) {
       list.notes.push_back(fmt::format("{}: {}", where, entry.error));
     } else if (entry.kind == EntryKind::kPtx) {
@@ -33,6 +35,8 @@ Result<ModuleList> ListModules(std::string_view file, const std::string& place) 
       list.images.push_back({where, std::move(entry.image)});
     }
   }
+  // Nothing but damage: wrong input, not an empty answer.
+  if (damaged != 0 && damaged == entries->size()) return Fail("", list.notes.front());
   return list;
 }
 

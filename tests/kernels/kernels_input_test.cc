@@ -76,6 +76,14 @@ TEST(CubinReader, HostProgramsAreNoCubins) {
   EXPECT_NE(cubin.error().message.find("not CUDA"), std::string::npos) << cubin.error().Text();
 }
 
+TEST(FatbinReader, NothingButDamageIsNoEmptyAnswer) {
+  const std::string whole = Fatbin("small_zstd.fatbin");
+  for (size_t size : {size_t{64}, size_t{100}}) {
+    EXPECT_FALSE(ListModules(std::string_view(whole).substr(0, size), "f").has_value()) << size;
+  }
+  EXPECT_TRUE(ListModules(whole, "f").has_value());
+}
+
 TEST(FatbinReader, Zstd) {
   auto entries = ReadFatbins(Fatbin("small_zstd.fatbin"), "f");
   ASSERT_TRUE(entries.has_value());
