@@ -67,9 +67,11 @@ class Closure {
 
 bool HostFree(const Op& op) { return op.kind == OpKind::kFree; }
 
-// Where a host's free of a tenancy must find its uses: its own knowledge, and what others saw.
-Nodes FreeTargets(const Timeline& timeline, size_t free) {
-  Nodes targets = {timeline.nodes(free).call, timeline.nodes(free).ret};
+// Where a free of a tenancy must find its uses: a host's in its own knowledge, one in stream order
+// before its start; both in what any thread saw.
+Nodes FreeTargets(const Timeline& timeline, size_t free, bool host) {
+  Nodes targets = {timeline.nodes(free).start};
+  if (host) targets = {timeline.nodes(free).call, timeline.nodes(free).ret};
   for (const reference::Acquisition& seen : timeline.acquisitions()) {
     if (seen.op < free) targets.push_back(seen.node);
   }
@@ -146,10 +148,12 @@ std::vector<bool> Oracle::Answers() const {
   std::vector<bool> answers;
   for (const Question& question : questions_) {
     const size_t second = question.second;
-    const bool host = HostFree(program_.ops[second]);
-    if (host && !frees.contains(second)) frees[second] = FreeTargets(timeline, second);
+    const bool free = question.what == What::kFree;
+    if (free && !frees.contains(second)) {
+      frees[second] = FreeTargets(timeline, second, HostFree(program_.ops[second]));
+    }
     answers.push_back(closure.Reaches(root(question),
-                                      host ? frees[second] : Nodes{timeline.nodes(second).start}));
+                                      free ? frees[second] : Nodes{timeline.nodes(second).start}));
   }
   return answers;
 }

@@ -7,7 +7,7 @@
 //  - two accesses of common bytes, not both reads nor both atomic (rule 2); of one tenancy where
 //    the memory comes from a pool (rule 17) or a caching allocator;
 //  - a use and the free of what it uses, or a stream-ordered allocation and a use (rules 16, 17,
-//    19). For a free by the host, what any host thread saw complete before it counts as ordered.
+//    19). For a free, what any host thread saw complete before it counts as ordered.
 //
 // Incidental edges (rules 9 and 16) count as order, since the engine makes advice of them and no
 // hazard. A program that has hazards with every wait in place is judged the same; the engine goes
