@@ -1,5 +1,5 @@
-// What PyTorch's allocator does with blocks of one size: blocks are cut from segments, and a block that is
-// freed goes back at once to the stream that owns it, last in first out.
+// What PyTorch's allocator does with blocks of one size: blocks are cut from segments, and a block
+// that is freed goes back at once to the stream that owns it, last in first out.
 #pragma once
 
 #include <array>
@@ -11,7 +11,8 @@
 
 namespace ss::bench {
 
-// All blocks have this nominal size; what is charged by the byte scales the ranges (bench/tsan_bench.cc).
+// All blocks have this nominal size; what is charged by the byte scales the ranges
+// (bench/tsan_bench.cc).
 constexpr uint64_t kBlockBytes = uint64_t{1} << 20;
 constexpr uint64_t kSegmentBytes = 32 * kBlockBytes;
 

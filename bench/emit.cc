@@ -38,7 +38,8 @@ void Workload::Copy(StreamId stream, const Block& from, const Block& to) {
 Block Workload::Allocate(StreamId owner, MemoryKind kind) {
   Block block = allocator_.Take(owner, kind);
   if (allocator_.StartsSegment(block)) {
-    EmitAlloc({allocator_.NewId(), block.begin, block.begin + kSegmentBytes, 0, MemoryKind::kDevice});
+    EmitAlloc(
+        {allocator_.NewId(), block.begin, block.begin + kSegmentBytes, 0, MemoryKind::kDevice});
   }
   EmitAlloc(block);
   return block;

@@ -1,4 +1,5 @@
-// Kernels with three ranges each over a thousand blocks on six streams, and the events that order them.
+// Kernels with three ranges each over a thousand blocks on six streams, and the events that order
+// them.
 
 #include "bench/workload.h"
 
@@ -19,13 +20,17 @@ void Workload::SetUpLaunches() {
   }
 }
 
-// In every step a stream takes over the blocks of the stream after it, whose last step it waits for.
+// In every step a stream takes over the blocks of the stream after it, whose last step it waits
+// for.
 void Workload::LaunchStep() {
-  for (StreamId stream = 1; stream <= kLastStream; ++stream) Wait(stream, ring_[stream % kLastStream]);
+  for (StreamId stream = 1; stream <= kLastStream; ++stream)
+    Wait(stream, ring_[stream % kLastStream]);
   for (size_t i = 0; i < kKernelsAStep; ++i) {
     for (StreamId stream = 1; stream <= kLastStream; ++stream) {
       size_t set = (stream + step_) % kLastStream * kBlocksAStream;
-      auto block = [&](size_t n) { return frozen_[set + (step_ * 7 + i * 3 + n) % kBlocksAStream]; };
+      auto block = [&](size_t n) {
+        return frozen_[set + (step_ * 7 + i * 3 + n) % kBlocksAStream];
+      };
       Kernel(stream, block(0), block(1), block(2), i % 2 ? kRead | kWrite : kWrite);
     }
   }

@@ -55,7 +55,8 @@ bool Get(std::ifstream& in, T* data, size_t count) {
 
 }  // namespace
 
-Result<void> WriteOperations(const std::string& path, const WorkloadOptions& options, uint64_t count) {
+Result<void> WriteOperations(const std::string& path, const WorkloadOptions& options,
+                             uint64_t count) {
   Program names;
   Workload workload(options, &names);
   std::vector<FileOp> ops;
@@ -65,8 +66,11 @@ Result<void> WriteOperations(const std::string& path, const WorkloadOptions& opt
     const Op& op = workload.Next(&touched);
     ops.push_back(Pack(op, accesses.size()));
     for (uint32_t k = 0; k < op.access_count; ++k) {
-      accesses.push_back({touched[k].begin, touched[k].end, touched[k].mode,
-                          static_cast<uint8_t>(touched[k].memory), {}});
+      accesses.push_back({touched[k].begin,
+                          touched[k].end,
+                          touched[k].mode,
+                          static_cast<uint8_t>(touched[k].memory),
+                          {}});
     }
   }
   std::ofstream out(path, std::ios::binary);
@@ -87,8 +91,10 @@ Result<void> ReadOperations(const std::string& path, Program* program) {
   char magic[kMagicBytes];
   uint64_t counts[2];
   bool head = Get(in, magic, kMagicBytes) && Get(in, counts, 2);
-  if (!head || std::memcmp(magic, kMagic, kMagicBytes) != 0 || counts[0] > size || counts[1] > size ||
-      size != kMagicBytes + sizeof counts + counts[0] * sizeof(FileOp) + counts[1] * sizeof(FileAccess)) {
+  if (!head || std::memcmp(magic, kMagic, kMagicBytes) != 0 || counts[0] > size ||
+      counts[1] > size ||
+      size != kMagicBytes + sizeof counts + counts[0] * sizeof(FileOp) +
+                  counts[1] * sizeof(FileAccess)) {
     return Fail(path, "not a file of recorded operations", "engine_bench --write makes one");
   }
   std::vector<FileOp> ops(counts[0]);
@@ -97,7 +103,8 @@ Result<void> ReadOperations(const std::string& path, Program* program) {
     return Fail(path, "cannot read");
   }
   for (const FileOp& op : ops) {
-    if (op.access_begin + op.access_count > accesses.size()) return Fail(path, "accesses past its end");
+    if (op.access_begin + op.access_count > accesses.size())
+      return Fail(path, "accesses past its end");
     program->ops.push_back(Unpack(op, program->ops.size() + 1));
   }
   for (const FileAccess& access : accesses) {

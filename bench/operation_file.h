@@ -1,7 +1,8 @@
-// The recorded operations as a file, so that engines in other processes and languages get the same ones.
+// The recorded operations as a file, so that engines in other processes and languages get the same
+// ones.
 //
-// Little endian: "SSOPS001", the number of operations (u64), of accesses (u64); the operations, 40 bytes
-// each; the accesses, 24 bytes each. Names stay behind: they are printed, never judged.
+// Little endian: "SSOPS001", the number of operations (u64), of accesses (u64); the operations, 40
+// bytes each; the accesses, 24 bytes each. Names stay behind: they are printed, never judged.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ struct FileAccess {
 static_assert(sizeof(FileAccess) == 24);
 
 // The first `count` operations of the workload.
-Result<void> WriteOperations(const std::string& path, const WorkloadOptions& options, uint64_t count);
+Result<void> WriteOperations(const std::string& path, const WorkloadOptions& options,
+                             uint64_t count);
 // Fills `ops` and `accesses` of the program.
 Result<void> ReadOperations(const std::string& path, Program* program);
 

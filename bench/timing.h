@@ -1,9 +1,8 @@
 // Time of one thread: the machine's other work does not count.
 #pragma once
 
-#include <ctime>
-
 #include <algorithm>
+#include <ctime>
 #include <vector>
 
 namespace ss::bench {

@@ -1,5 +1,5 @@
-// What recording costs the program, and how fast the watching side takes it. CPU time of this thread, the
-// best of several rounds: the machine's other work only ever adds to it.
+// What recording costs the program, and how fast the watching side takes it. CPU time of this
+// thread, the best of several rounds: the machine's other work only ever adds to it.
 #include <time.h>
 
 #include <algorithm>
@@ -7,11 +7,11 @@
 #include <functional>
 #include <vector>
 
+#include "src/trace/drain.h"
 #include "src/trace/encode.h"
 #include "src/trace/merge.h"
 #include "src/trace/reader.h"
 #include "src/trace/ring.h"
-#include "src/trace/drain.h"
 #include "src/trace/writer.h"
 
 namespace ss::trace {
@@ -26,7 +26,8 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-double BestSeconds(const std::function<void()>& work, const std::function<void()>& after = [] {}) {
+double BestSeconds(
+    const std::function<void()>& work, const std::function<void()>& after = [] {}) {
   double best = 1e9;
   for (int round = 0; round < kRounds; ++round) {
     double begin = CpuSeconds();
@@ -40,8 +41,11 @@ double BestSeconds(const std::function<void()>& work, const std::function<void()
 // A launch of an elementwise kernel: three pointers in the parameter block.
 size_t EncodeLaunch(uint8_t* buffer, size_t size, uint64_t before, uint64_t after, uint64_t i) {
   uint64_t words[] = {0, 0x7f3200000000 + i * 512, 8, 0x7f3210000000 + i * 256, 16, 0x7f3220000000};
-  view::Launch launch{.function = 0x55d0c0ffee00, .stream = 0x55d0c0de0000 + i % 4,
-                      .context = 0x55d0c0aa0000, .words = {words, 6}, .stack = i % 100};
+  view::Launch launch{.function = 0x55d0c0ffee00,
+                      .stream = 0x55d0c0de0000 + i % 4,
+                      .context = 0x55d0c0aa0000,
+                      .words = {words, 6},
+                      .stack = i % 100};
   return Encode(buffer, size, before, after, launch);
 }
 
@@ -65,7 +69,8 @@ void ProducerCost() {
   uint8_t buffer[4096];
   uint64_t bytes = 0;
   double encode = BestSeconds([&] {
-    for (uint64_t i = 0; i < kRecords; ++i) bytes += EncodeLaunch(buffer, sizeof buffer, i, i + 1, i);
+    for (uint64_t i = 0; i < kRecords; ++i)
+      bytes += EncodeLaunch(buffer, sizeof buffer, i, i + 1, i);
   });
   size_t size = EncodeLaunch(buffer, sizeof buffer, 1, 2, 3);
   double append = BestSeconds(

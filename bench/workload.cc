@@ -9,8 +9,10 @@ constexpr size_t kSideEvery = 4;
 
 }  // namespace
 
-Workload::Workload(const WorkloadOptions& options, Program* names) : options_(options), names_(names) {
-  for (const char* name : {"gemm", "norm", "gelu", "softmax", "residual", "norm_bwd", "gemm_bwd", "adam"}) {
+Workload::Workload(const WorkloadOptions& options, Program* names)
+    : options_(options), names_(names) {
+  for (const char* name :
+       {"gemm", "norm", "gelu", "softmax", "residual", "norm_bwd", "gemm_bwd", "adam"}) {
     kernel_names_.push_back(names_->strings.Intern(name));
   }
   stream_name_ = names_->strings.Intern("stream");
@@ -84,7 +86,8 @@ void Workload::Step() {
   Turnover();
 }
 
-// The host fills a pinned buffer whose last copy is over; the copy waits until the batch buffer is free.
+// The host fills a pinned buffer whose last copy is over; the copy waits until the batch buffer is
+// free.
 void Workload::CopyIn() {
   size_t i = step_ % 2;
   if (step_ >= 2) {
@@ -159,7 +162,8 @@ void Workload::Backward(size_t index) {
   }
 }
 
-// `early`: the result of the reduction is freed at once and its owner waits before it allocates again.
+// `early`: the result of the reduction is freed at once and its owner waits before it allocates
+// again.
 void Workload::Reduce(Bucket& bucket, bool early) {
   Record(kCompute, bucket.ready);
   Wait(kComm, bucket.ready);

@@ -1,11 +1,11 @@
 // Operations shaped like a training step: the same for every engine that is measured.
 //
-// A step: copy the batch in; per layer a forward pass of six kernels with three ranges each and three
-// allocations; a side stream every fourth layer; the backward pass with gradient buckets that a
-// communication stream reduces; the optimizer; the loss copied out and waited for. Beside that, and this is
-// what memory must not grow with: streams, events, host threads and blocks that come and go. The program
-// is free of hazards by construction (every use on another stream waits for an event), because a finding
-// costs far more than an operation and a checked program has few.
+// A step: copy the batch in; per layer a forward pass of six kernels with three ranges each and
+// three allocations; a side stream every fourth layer; the backward pass with gradient buckets that
+// a communication stream reduces; the optimizer; the loss copied out and waited for. Beside that,
+// and this is what memory must not grow with: streams, events, host threads and blocks that come
+// and go. The program is free of hazards by construction (every use on another stream waits for an
+// event), because a finding costs far more than an operation and a checked program has few.
 #pragma once
 
 #include <cstdint>
@@ -89,8 +89,8 @@ class Workload {
   size_t next_ = 0;
   uint64_t step_ = 0;
   OpId next_op_ = 1;
-  HostId host_ = 0;        // whose calls are emitted
-  uint32_t site_ = 0;      // call stack: position in the step's code
+  HostId host_ = 0;    // whose calls are emitted
+  uint32_t site_ = 0;  // call stack: position in the step's code
   EventId next_event_ = 1;
   StreamId next_stream_ = 1;
   uint32_t threads_made_ = 0;

@@ -1,5 +1,6 @@
-// Any bytes as a trace: no crash, no hang, bounded memory. Sums would stop nearly every mutation at the
-// door, so the input is also taken as the content of a block with a right sum, and as a bare record.
+// Any bytes as a trace: no crash, no hang, bounded memory. Sums would stop nearly every mutation at
+// the door, so the input is also taken as the content of a block with a right sum, and as a bare
+// record.
 #include <cstdint>
 #include <string>
 

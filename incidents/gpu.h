@@ -38,7 +38,8 @@ constexpr unsigned kThreads = 32;
 
 class Gpu {
  public:
-  // `declare`: tell the tool what the kernels read and write; without, their machine code has to say it.
+  // `declare`: tell the tool what the kernels read and write; without, their machine code has to
+  // say it.
   Gpu(uint64_t delay_ns, bool declare);
   ~Gpu();  // waits for the device and gives everything back
   Gpu(const Gpu&) = delete;

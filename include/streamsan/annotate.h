@@ -1,9 +1,9 @@
 /* annotate.h: what a program may tell StreamSan that the driver's interface cannot show.
  *
- * Header-only and free of dependencies: every call finds the tool's table once and does nothing where
- * the tool is absent (cost then: one load and one branch). Pointers are addresses as the program uses
- * them, sizes are bytes, streams are CUstream / cudaStream_t values (0 = legacy default stream). No call
- * takes ownership, fails, blocks or throws. Threads: any.
+ * Header-only and free of dependencies: every call finds the tool's table once and does nothing
+ * where the tool is absent (cost then: one load and one branch). Pointers are addresses as the
+ * program uses them, sizes are bytes, streams are CUstream / cudaStream_t values (0 = legacy
+ * default stream). No call takes ownership, fails, blocks or throws. Threads: any.
  */
 #ifndef STREAMSAN_ANNOTATE_H_
 #define STREAMSAN_ANNOTATE_H_
@@ -23,8 +23,9 @@ typedef enum streamsan_mode {
   STREAMSAN_ATOMIC = 4
 } streamsan_mode;
 
-/* What a thread is doing, in a framework's terms: text ids (streamsan_text), 0 = nothing to say. The capture
- * library reads the calling thread's own at every call; the framework's plug-in writes it, plainly. */
+/* What a thread is doing, in a framework's terms: text ids (streamsan_text), 0 = nothing to say.
+ * The capture library reads the calling thread's own at every call; the framework's plug-in writes
+ * it, plainly. */
 typedef struct streamsan_context {
   uint64_t operator_text; /* "aten::mm" */
   uint64_t forward_text;  /* of a backward operator: the forward one */
@@ -32,8 +33,8 @@ typedef struct streamsan_context {
   uint64_t site_text;     /* "FUNCTION\nFILE\nLINE" */
 } streamsan_context;
 
-/* The table that the capture library exports as `streamsan_annotate_table_v1`. Only ever grows at its end;
- * `size` is the size in bytes of the table that the tool has. */
+/* The table that the capture library exports as `streamsan_annotate_table_v1`. Only ever grows at
+ * its end; `size` is the size in bytes of the table that the tool has. */
 typedef struct streamsan_table {
   uint32_t size;
   uint32_t version; /* 1 */
@@ -62,16 +63,17 @@ static inline const streamsan_table* streamsan_find(void) {
   static const streamsan_table* table;
   static int looked;
   if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
-    __atomic_store_n(&table, (const streamsan_table*)dlsym(RTLD_DEFAULT, "streamsan_annotate_table_v1"),
+    __atomic_store_n(&table,
+                     (const streamsan_table*)dlsym(RTLD_DEFAULT, "streamsan_annotate_table_v1"),
                      __ATOMIC_RELAXED);
     __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
   }
   return __atomic_load_n(&table, __ATOMIC_RELAXED);
 }
 
-#define STREAMSAN_CALL_(member, ...)                                                             \
-  do {                                                                                           \
-    const streamsan_table* t_ = streamsan_find();                                                \
+#define STREAMSAN_CALL_(member, ...)                                                               \
+  do {                                                                                             \
+    const streamsan_table* t_ = streamsan_find();                                                  \
     if (t_ && t_->size > offsetof(streamsan_table, member) && t_->member) t_->member(__VA_ARGS__); \
   } while (0)
 
@@ -79,23 +81,26 @@ static inline const streamsan_table* streamsan_find(void) {
 static inline void streamsan_buffer(const void* base, size_t bytes, const char* name) {
   STREAMSAN_CALL_(buffer, base, bytes, name);
 }
-/* Kernel `function` (CUfunction or CUkernel) uses the pointer at byte `parameter_offset` of its parameters:
- * from the pointer to the end of its block, in `mode`. Holds for every launch; once is enough. */
+/* Kernel `function` (CUfunction or CUkernel) uses the pointer at byte `parameter_offset` of its
+ * parameters: from the pointer to the end of its block, in `mode`. Holds for every launch; once is
+ * enough. */
 static inline void streamsan_kernel_access(const void* function, uint32_t parameter_offset,
                                            streamsan_mode mode) {
   STREAMSAN_CALL_(kernel_access, function, parameter_offset, (uint32_t)mode);
 }
-/* The next operation that this thread queues on `stream` touches exactly [base, base + bytes). May be
- * repeated; replaces what is otherwise known of that operation. */
+/* The next operation that this thread queues on `stream` touches exactly [base, base + bytes). May
+ * be repeated; replaces what is otherwise known of that operation. */
 static inline void streamsan_access(const void* stream, const void* base, size_t bytes,
                                     streamsan_mode mode) {
   STREAMSAN_CALL_(access, stream, base, bytes, (uint32_t)mode);
 }
-/* The CPU touches [base, base + bytes) now, in this thread (inside a host function: in stream order). */
+/* The CPU touches [base, base + bytes) now, in this thread (inside a host function: in stream
+ * order). */
 static inline void streamsan_host_access(const void* base, size_t bytes, streamsan_mode mode) {
   STREAMSAN_CALL_(host_access, base, bytes, (uint32_t)mode);
 }
-/* Host happens-before: what precedes release(tag) in its thread is known after a later acquire(tag). */
+/* Host happens-before: what precedes release(tag) in its thread is known after a later
+ * acquire(tag). */
 static inline void streamsan_release(const void* tag) { STREAMSAN_CALL_(release, tag); }
 static inline void streamsan_acquire(const void* tag) { STREAMSAN_CALL_(acquire, tag); }
 /* A custom caching allocator: `pool` is any value that names it; the block belongs to `stream`. */
@@ -107,19 +112,23 @@ static inline void streamsan_pool_alloc(const void* pool, const void* base, size
 static inline void streamsan_pool_free(const void* pool, const void* base) {
   STREAMSAN_CALL_(pool_free, pool, base);
 }
-/* The allocator was told that `stream` uses the block: reuse waits for its work queued at the free. */
-static inline void streamsan_pool_record_use(const void* pool, const void* base, const void* stream) {
+/* The allocator was told that `stream` uses the block: reuse waits for its work queued at the free.
+ */
+static inline void streamsan_pool_record_use(const void* pool, const void* base,
+                                             const void* stream) {
   STREAMSAN_CALL_(pool_record_use, pool, base, stream);
 }
-/* Between the two this thread runs the allocator's own code: an event that it queries there tells it about
- * its own deferred blocks and orders nothing else. */
+/* Between the two this thread runs the allocator's own code: an event that it queries there tells
+ * it about its own deferred blocks and orders nothing else. */
 static inline void streamsan_pool_enter(const void* pool) { STREAMSAN_CALL_(pool_enter, pool); }
 static inline void streamsan_pool_leave(const void* pool) { STREAMSAN_CALL_(pool_leave, pool); }
-/* The next operation that this thread queues on `stream` is the allocator's own initialising write. */
+/* The next operation that this thread queues on `stream` is the allocator's own initialising write.
+ */
 static inline void streamsan_fill(const void* stream, const void* base, size_t bytes) {
   STREAMSAN_CALL_(fill, stream, base, bytes);
 }
-/* Device code synchronises through [base, base + bytes) (polling, signal pads): findings on such pairs are at most `possible`. */
+/* Device code synchronises through [base, base + bytes) (polling, signal pads): findings on such
+ * pairs are at most `possible`. */
 static inline void streamsan_device_flag(const void* base, size_t bytes) {
   STREAMSAN_CALL_(device_flag, base, bytes);
 }
@@ -128,7 +137,8 @@ static inline void streamsan_stream_name(const void* stream, const char* name) {
 }
 static inline void streamsan_thread_name(const char* name) { STREAMSAN_CALL_(thread_name, name); }
 
-/* Number of a text, for streamsan_context; 0 where the tool is absent. A forked child has to ask anew. */
+/* Number of a text, for streamsan_context; 0 where the tool is absent. A forked child has to ask
+ * anew. */
 static inline uint64_t streamsan_text(const char* text) {
   const streamsan_table* t = streamsan_find();
   return t && t->size > offsetof(streamsan_table, text) && t->text ? t->text(text) : 0;
@@ -141,15 +151,15 @@ static inline streamsan_context* streamsan_thread_context(void) {
              : NULL;
 }
 
-/* A framework's plug-in says what it sees (gap = 0), or what it cannot see: then the report's coverage is
- * incomplete, and says so in these words. */
+/* A framework's plug-in says what it sees (gap = 0), or what it cannot see: then the report's
+ * coverage is incomplete, and says so in these words. */
 static inline void streamsan_plug_in(int gap, const char* text) {
   STREAMSAN_CALL_(plug_in, (uint32_t)(gap != 0), text);
 }
 
-/* Asks `streamsan run` what it has found up to here; it answers in the file STREAMSAN_ANSWERS/<token in
- * hexadecimal>.json once it is there. Orders nothing. 0: nothing was recorded of this process, so there is
- * nothing to ask about and no answer will come. */
+/* Asks `streamsan run` what it has found up to here; it answers in the file
+ * STREAMSAN_ANSWERS/<token in hexadecimal>.json once it is there. Orders nothing. 0: nothing was
+ * recorded of this process, so there is nothing to ask about and no answer will come. */
 static inline int streamsan_mark(uint64_t token) {
   const streamsan_table* t = streamsan_find();
   return t && t->size > offsetof(streamsan_table, mark) && t->mark ? (int)t->mark(token) : 0;

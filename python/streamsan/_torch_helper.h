@@ -18,7 +18,8 @@ typedef struct streamsan_torch_counts {
   uint64_t out_of_memory;
 } streamsan_torch_counts;
 
-/* Call once CUDA is initialised: 0 attached, 1 nothing to attach to (cudaMallocAsync), -1 with a message. */
+/* Call once CUDA is initialised: 0 attached, 1 nothing to attach to (cudaMallocAsync), -1 with a
+ * message. */
 int streamsan_torch_attach_allocator(char* message, size_t size);
 void streamsan_torch_attach_operators(void);
 
@@ -27,8 +28,8 @@ uint64_t streamsan_torch_module(uint64_t text);
 uint64_t streamsan_torch_text(const char* text);
 void streamsan_torch_read_counts(streamsan_torch_counts* counts);
 
-/* _torch_frames.c: text id of the program's innermost Python line in this thread, 0 = none or not known.
- * Needs no GIL: a thread that is inside C code does not change its own frames. */
+/* _torch_frames.c: text id of the program's innermost Python line in this thread, 0 = none or not
+ * known. Needs no GIL: a thread that is inside C code does not change its own frames. */
 uint64_t streamsan_torch_python_site(void);
 int streamsan_torch_has_python_frames(void);
 

@@ -16,11 +16,16 @@ namespace {
 constexpr uint32_t kCountsInterval = 64;
 constexpr int kGaps = static_cast<int>(Gap::kGaps);
 constexpr const char* kGapNames[kGaps] = {
-    "launch with unknown parameter layout",       "operation captured into a graph",
-    "cuMemcpy2D/3D to or from an array",          "launch attribute: event",
-    "launch with more words than a record holds", "stream capture",
-    "function in a form newer than this tool",    "call with one stack too many to keep",
-    "ncclPutSignal, ncclSignal or ncclWaitSignal", "NCCL reduction with its scalar in device memory",
+    "launch with unknown parameter layout",
+    "operation captured into a graph",
+    "cuMemcpy2D/3D to or from an array",
+    "launch attribute: event",
+    "launch with more words than a record holds",
+    "stream capture",
+    "function in a form newer than this tool",
+    "call with one stack too many to keep",
+    "ncclPutSignal, ncclSignal or ncclWaitSignal",
+    "NCCL reduction with its scalar in device memory",
     "NCCL function of a second library",
     "machine code that could not be read",
     "tensor map of unknown extent",

@@ -17,7 +17,8 @@ using kernels::KernelSummary;
 
 std::string Where(const Access& access) {
   std::string where = fmt::format("{} {}", kernels::RootName(access.root), access.offset);
-  if (!access.symbol.empty()) where = fmt::format("{} {}", kernels::RootName(access.root), access.symbol);
+  if (!access.symbol.empty())
+    where = fmt::format("{} {}", kernels::RootName(access.root), access.symbol);
   if (access.stride) where += fmt::format("-{} step {}", access.end, access.stride);
   return where;
 }
@@ -27,9 +28,10 @@ void PrintKernel(const KernelSummary& kernel, const std::string& launches) {
   fmt::print("{}{}  {} parameters{}{}\n", kernel.name, arch, kernel.params.size(), launches,
              kernel.resolved() ? "" : "  UNRESOLVED");
   for (const Access& access : kernel.accesses) {
-    fmt::print("  {:<28} {}{}{}{}\n", Where(access), access.Modes(),
-               kernel.waits_for_grid && access.before_grid_wait ? "  before the grid-dependency wait" : "",
-               access.polled ? "  polled" : "", access.ambiguous ? "  ambiguous" : "");
+    fmt::print(
+        "  {:<28} {}{}{}{}\n", Where(access), access.Modes(),
+        kernel.waits_for_grid && access.before_grid_wait ? "  before the grid-dependency wait" : "",
+        access.polled ? "  polled" : "", access.ambiguous ? "  ambiguous" : "");
   }
   for (const std::string& flag : kernel.Flags()) fmt::print("  ! {}\n", flag);
 }

@@ -55,8 +55,8 @@ int LitmusCommand(const LitmusCommandOptions& options) {
   Count count;
   for (const std::string& path : *files) {
     auto engine = [&](const Program& program) { return AnalyseProgram(program, analyse); };
-    LitmusOutcome outcome = HasSuffix(path, ".pipe") ? pipeline::RunPipeFile(path)
-                                                     : RunLitmusFile(path, engine, run);
+    LitmusOutcome outcome =
+        HasSuffix(path, ".pipe") ? pipeline::RunPipeFile(path) : RunLitmusFile(path, engine, run);
     count.Add(outcome.status);
     PrintOutcome(path, outcome);
   }

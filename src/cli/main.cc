@@ -149,8 +149,10 @@ class CommandLine {
   }
 
   void AddKernels() {
-    auto* kernels = app_.add_subcommand("kernels", "What GPU kernels read and write, by their code");
-    kernels->add_option("FILE", kernels_.path, "trace, cubin, fat binary, program or library")->required();
+    auto* kernels =
+        app_.add_subcommand("kernels", "What GPU kernels read and write, by their code");
+    kernels->add_option("FILE", kernels_.path, "trace, cubin, fat binary, program or library")
+        ->required();
     kernels->add_option("--format", words_.format, "text or json")
         ->check(CLI::IsMember({"text", "json"}))
         ->capture_default_str();
@@ -167,8 +169,9 @@ class CommandLine {
     ablate->add_option("--format", words_.format, "text or json")
         ->check(CLI::IsMember({"text", "json"}))
         ->capture_default_str();
-    ablate->add_option("--min-confidence", words_.confidence,
-                       "Least confidence of a hazard that counts (default likely)")
+    ablate
+        ->add_option("--min-confidence", words_.confidence,
+                     "Least confidence of a hazard that counts (default likely)")
         ->check(CLI::IsMember({"certain", "likely", "possible"}));
     ablate->add_flag("--strict", ablate_.strict, "As for check");
     ablate->add_option("--budget", ablate_.budget, "Replay at most N million operations")
@@ -199,8 +202,9 @@ class CommandLine {
     check->add_option("--print-limit", report.print_limit, "Spell out at most N hazards")
         ->type_name("N")
         ->capture_default_str();
-    check->add_option("--min-confidence", words_.confidence,
-                      "possible: also what a search that was cut off could only suspect")
+    check
+        ->add_option("--min-confidence", words_.confidence,
+                     "possible: also what a search that was cut off could only suspect")
         ->check(CLI::IsMember({"certain", "likely", "possible"}));
     check->add_option("--states", pipeline_.max_states, "Search at most N states")
         ->type_name("N")
@@ -208,8 +212,9 @@ class CommandLine {
     check->add_option("--error-exitcode", report.error_exitcode, "Exit code when there are hazards")
         ->check(CLI::Range(0, 255))
         ->capture_default_str();
-    check->add_flag("--require-coverage{100}", report.require_coverage,
-                    "Exit 3 when not every schedule was judged")
+    check
+        ->add_flag("--require-coverage{100}", report.require_coverage,
+                   "Exit 3 when not every schedule was judged")
         ->check(CLI::Range(0, 100));
     check->callback([this] {
       pipeline_.report.format = words_.format == "json" ? Format::kJson : Format::kText;
@@ -240,7 +245,8 @@ class CommandLine {
 }  // namespace
 }  // namespace ss
 
-// What a command could not print was lost: that is no success. {fmt} throws when standard output fails.
+// What a command could not print was lost: that is no success. {fmt} throws when standard output
+// fails.
 int main(int argc, char** argv) {
   int code = ss::kExitUsage;
   try {

@@ -68,7 +68,7 @@ struct AblateCommandOptions {
 
 struct PipelineCommandOptions {
   ReportOptions report;
-  uint64_t max_states = 200'000;  // of the search where a protocol is not safe
+  uint64_t max_states = 200'000;   // of the search where a protocol is not safe
   std::vector<std::string> paths;  // .pipe
 };
 

@@ -26,13 +26,14 @@ AnalyseOptions EngineOptions(const ReportOptions& options);
 class ProcessAnalysis : private ImportSink {
  public:
   // `live`: the program runs. Then a kernel is waited for this long at most, counted from its first
-  // launch; in a finished trace until the analysis is through, so that the report is the same each time.
+  // launch; in a finished trace until the analysis is through, so that the report is the same each
+  // time.
   static constexpr std::chrono::milliseconds kLivePatience{2500};
 
   ProcessAnalysis(const AnalyseOptions& options, bool live);
 
-  // In order of seq_before. A launch whose kernel is still being analysed is parked, with everything
-  // behind it, until the summary is there or `patience` is over.
+  // In order of seq_before. A launch whose kernel is still being analysed is parked, with
+  // everything behind it, until the summary is there or `patience` is over.
   void Feed(const trace::Record& record);
   size_t hazards() const { return engine_.hazards(); }
   const ProcessInfo& process() const { return importer_.process(); }

@@ -10,8 +10,8 @@
 namespace ss {
 
 struct TraceKernels {
-  kernels::Analysis analysis;       // in order of first launch, the same kernel once
-  std::vector<uint64_t> launches;   // of each
+  kernels::Analysis analysis;      // in order of first launch, the same kernel once
+  std::vector<uint64_t> launches;  // of each
 };
 
 // Whether the file begins as a trace does.

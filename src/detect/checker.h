@@ -28,8 +28,9 @@ struct CheckOptions {
   bool recorded = false;  // a recorded program: lifetimes without a next allocation are `possible`
   bool keep_absorbed =
       false;  // also return what earlier findings settle (litmus expectations may name it)
-  // An access of unknown extent is compared at the byte where it begins only. What that leaves out is
-  // `possible` at most (WeaklyEvidenced), and costs a look at every other pointer into the block.
+  // An access of unknown extent is compared at the byte where it begins only. What that leaves out
+  // is `possible` at most (WeaklyEvidenced), and costs a look at every other pointer into the
+  // block.
   bool beginnings_only = false;
   size_t max_instances = 1024;  // positions kept per finding, for verification
 };

@@ -103,7 +103,8 @@ Site Checker::MakeSite(const Entry& entry, const Tenant& tenant) const {
 // Where two accesses that meet at one byte part again, as far as that is known.
 uint64_t Checker::EndOf(const Entry& first, const Entry& second, uint64_t end) const {
   const bool narrowed = !first.KnownExtent() || !second.KnownExtent();
-  return options_.beginnings_only && narrowed ? std::max(end, std::min(first.end, second.end)) : end;
+  return options_.beginnings_only && narrowed ? std::max(end, std::min(first.end, second.end))
+                                              : end;
 }
 
 BufferRef Checker::MakeBuffer(const Tenant& tenant, uint64_t begin, uint64_t end) const {

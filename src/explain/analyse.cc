@@ -118,8 +118,9 @@ Report Explain(const Tape& tape, const CheckOptions& check, const AnalyseOptions
         "the order through signals and collectives was not followed to its end");
   }
   if (result.untracked_bytes_accesses != 0) {
-    report.coverage.notes.push_back(fmt::format(
-        "accesses that reach into memory that nobody allocated: {}", result.untracked_bytes_accesses));
+    report.coverage.notes.push_back(
+        fmt::format("accesses that reach into memory that nobody allocated: {}",
+                    result.untracked_bytes_accesses));
   }
   if (result.beginnings != 0) {
     report.coverage.notes.push_back(

@@ -28,8 +28,8 @@ struct AnalyseOptions {
   // In default mode, also check strictly: what is ordered only by a hand-over between host threads
   // is then reported as `possible` (handover_only).
   bool handovers = false;
-  // Compare accesses of unknown extent where they begin only (CheckOptions::beginnings_only); the notes
-  // say how many there were.
+  // Compare accesses of unknown extent where they begin only (CheckOptions::beginnings_only); the
+  // notes say how many there were.
   bool beginnings_only = false;
   // Also return absorbed findings (litmus expectations may name them).
   bool keep_absorbed = false;

@@ -8,14 +8,15 @@
 namespace ss {
 namespace {
 
-constexpr size_t kNamedKernels = 5;   // unresolved ones, in full
-constexpr size_t kNameLength = 80;    // of a mangled name
+constexpr size_t kNamedKernels = 5;  // unresolved ones, in full
+constexpr size_t kNameLength = 80;   // of a mangled name
 
 }  // namespace
 
 // Most launches first; what there is beyond a few is summed by reason.
 void Importer::State::ReportUnresolved(Coverage& coverage) const {
-  std::vector<std::pair<StringId, UnresolvedKernel>> kernels(unresolved_.begin(), unresolved_.end());
+  std::vector<std::pair<StringId, UnresolvedKernel>> kernels(unresolved_.begin(),
+                                                             unresolved_.end());
   std::stable_sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) {
     return a.second.launches > b.second.launches;
   });
@@ -30,8 +31,8 @@ void Importer::State::ReportUnresolved(Coverage& coverage) const {
     }
     std::string name = strings_.Get(id);
     if (name.size() > kNameLength) name = name.substr(0, kNameLength) + "...";
-    coverage.notes.push_back(fmt::format("{} launches of {} with unknown accesses: {}", kernel.launches,
-                                         name, kernel.reason));
+    coverage.notes.push_back(fmt::format("{} launches of {} with unknown accesses: {}",
+                                         kernel.launches, name, kernel.reason));
   }
   for (const auto& [reason, sums] : others) {
     coverage.notes.push_back(fmt::format("{} launches of {} more kernels with unknown accesses: {}",

@@ -45,8 +45,8 @@ struct ImportOptions {
   // Operations that may wait for overlapping calls. Beyond it the oldest comes out unjudged, and is
   // counted.
   size_t max_held = size_t{1} << 16;
-  // What the kernels do, from their machine code; has been fed the same records, perhaps further. Null:
-  // only what the program says of its kernels is known.
+  // What the kernels do, from their machine code; has been fed the same records, perhaps further.
+  // Null: only what the program says of its kernels is known.
   const kernels::Registry* kernels = nullptr;
 };
 
@@ -59,8 +59,8 @@ class Importer {
   Importer& operator=(const Importer&) = delete;
 
   void Feed(const trace::Record& record, ImportSink& sink);
-  // The kernel whose summary should be there before the record is fed; null: none. A launch that is fed
-  // without it is unresolved.
+  // The kernel whose summary should be there before the record is fed; null: none. A launch that is
+  // fed without it is unresolved.
   const kernels::KernelEntry* WaitsFor(const trace::Record& record) const;
   // No record with seq_before < `seq` will come any more: lets waiting operations out. For a
   // program that goes on running and calls nothing.

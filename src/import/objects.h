@@ -90,7 +90,7 @@ class Events {
   }
   EventId Create(uint64_t handle, uint64_t context);
   EventId Fresh() { return ++made_; }  // no handle of the program's means it
-  EventId Remove(uint64_t handle);  // 0 = there was none
+  EventId Remove(uint64_t handle);     // 0 = there was none
   std::vector<EventId> RemoveContext(uint64_t context);
 
  private:

@@ -19,7 +19,8 @@ uint8_t ModeOf(const kernels::Access& access) {
 
 }  // namespace
 
-// The words of one launch, in order of their offsets. Words that cannot be addresses are not recorded.
+// The words of one launch, in order of their offsets. Words that cannot be addresses are not
+// recorded.
 struct Importer::State::Words {
   std::span<const uint64_t> pairs;  // offset, value
 
@@ -101,7 +102,8 @@ std::string Importer::State::UseAccess(const kernels::Access& access,
       if (access.polled && IsLive(words, access.offset)) op.flags |= kPolling;
       UseWord(words.At(access.offset), access, direction);
       return "";
-    // Which entries the kernel gets to is not known: those behind its list may be left from another one.
+    // Which entries the kernel gets to is not known: those behind its list may be left from another
+    // one.
     case Root::kParamTable:
       for (size_t i = words.From(static_cast<uint64_t>(std::max(access.offset, 0)));
            i < words.size() && words.offset(i) < static_cast<uint64_t>(access.end); ++i) {
@@ -126,19 +128,21 @@ std::string Importer::State::UseAccess(const kernels::Access& access,
   return "";
 }
 
-// P + an index that was loaded looks like P or a loaded pointer. Where P is a pointer here, it is P.
+// P + an index that was loaded looks like P or a loaded pointer. Where P is a pointer here, it is
+// P.
 bool Importer::State::IsGather(const kernels::Access& access, const kernels::KernelSummary& summary,
                                const Words& words) {
   if (!access.ambiguous) return false;
   const uint8_t mode = ModeOf(access);
   return std::any_of(summary.accesses.begin(), summary.accesses.end(), [&](const auto& other) {
-    return other.root == Root::kParam && (ModeOf(other) & mode) == mode && IsLive(words, other.offset);
+    return other.root == Root::kParam && (ModeOf(other) & mode) == mode &&
+           IsLive(words, other.offset);
   });
 }
 
-// Kernels of libraries take a matrix or a list of matrices through one argument (cuBLAS, CUTLASS): the
-// argument is followed directly, and once more through what it points to, for the same purpose. Which of
-// the two a launch means is in a mode that is not looked at; lists are the rarer.
+// Kernels of libraries take a matrix or a list of matrices through one argument (cuBLAS, CUTLASS):
+// the argument is followed directly, and once more through what it points to, for the same purpose.
+// Which of the two a launch means is in a mode that is not looked at; lists are the rarer.
 bool Importer::State::MayBeList(const kernels::Access& access,
                                 const kernels::KernelSummary& summary) {
   const uint8_t mode = ModeOf(access);
@@ -152,7 +156,8 @@ void Importer::State::UseWord(uint64_t address, const kernels::Access& access, E
   if (address == 0) return;  // null, or nothing that could be an address
   const MemoryMap::Found found = memory_.Find(address);
   if (found.block == nullptr) return counts_.Add(Count::kArgumentsOutside);
-  AddAccess({address, found.limit}, ModeOf(access), found.block->accessed, direction, Evidence::kAssumed);
+  AddAccess({address, found.limit}, ModeOf(access), found.block->accessed, direction,
+            Evidence::kAssumed);
 }
 
 std::string Importer::State::UseTensorMap(const kernels::Access& access, const Words& words) {
@@ -167,8 +172,9 @@ std::string Importer::State::UseTensorMap(const kernels::Access& access, const W
     const MemoryMap::Found found = memory_.Find(range.address);
     if (found.block != nullptr && found.block->buffer == range.buffer) {
       any = true;
-      AddAccess({range.address, std::min(range.address + range.bytes, found.block->end)}, ModeOf(access),
-                found.block->accessed, access.stride ? Evidence::kAssumed : Evidence::kStatic,
+      AddAccess({range.address, std::min(range.address + range.bytes, found.block->end)},
+                ModeOf(access), found.block->accessed,
+                access.stride ? Evidence::kAssumed : Evidence::kStatic,
                 range.exact ? Evidence::kExact : Evidence::kAssumed);
     } else if (memory_.Find(words.value(i)).block != nullptr) {
       any = true;
@@ -178,9 +184,9 @@ std::string Importer::State::UseTensorMap(const kernels::Access& access, const W
   return any ? "" : "a tensor map whose encoding was not seen";
 }
 
-// The first word of a map is its base address (measured; NVIDIA documents nothing of it). Two maps of one
-// base with different spans leave the larger. A library may write maps by itself: what was encoded for
-// an earlier tenant of the address says nothing.
+// The first word of a map is its base address (measured; NVIDIA documents nothing of it). Two maps
+// of one base with different spans leave the larger. A library may write maps by itself: what was
+// encoded for an earlier tenant of the address says nothing.
 void Importer::State::On(const trace::TensorMap& record) {
   const Range range = MakeRange(record.address, record.bytes);
   if (range.begin == range.end) return;

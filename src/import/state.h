@@ -68,7 +68,7 @@ class Importer::State {
     trace::Function definition;
     StringId name = 0;
     uint64_t launches = 0;
-    std::vector<Declared> declared;  // few: searched linearly
+    std::vector<Declared> declared;                    // few: searched linearly
     std::shared_ptr<const kernels::KernelEntry> code;  // null: there is no registry
   };
   struct HostFunctionRun {
@@ -290,8 +290,8 @@ class Importer::State {
     std::string reason;  // of the latest launch
   };
   std::map<StringId, UnresolvedKernel> unresolved_;
-  bool plug_in_ = false, pytorch_ = false;   // whose image is mapped
-  std::vector<StringId> gaps_;               // that plug-ins told of
+  bool plug_in_ = false, pytorch_ = false;  // whose image is mapped
+  std::vector<StringId> gaps_;              // that plug-ins told of
 };
 
 }  // namespace ss

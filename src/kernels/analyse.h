@@ -30,8 +30,8 @@ class Analyser {
   TagPool pool_;
 };
 
-// The key under which a kernel's summary may be kept: its machine code, parameters and everything else
-// of the module that the analysis looks at.
+// The key under which a kernel's summary may be kept: its machine code, parameters and everything
+// else of the module that the analysis looks at.
 std::string HashOf(const Cubin& cubin, const KernelInfo& kernel);
 
 // A summary that says only why there is none.

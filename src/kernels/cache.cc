@@ -34,7 +34,8 @@ Cache Cache::Default() {
 }
 
 std::string Cache::PathOf(const std::string& hash) const {
-  return fmt::format("{}/kernels-{}/{}/{}.json", directory_, kAnalyserVersion, hash.substr(0, 2), hash);
+  return fmt::format("{}/kernels-{}/{}/{}.json", directory_, kAnalyserVersion, hash.substr(0, 2),
+                     hash);
 }
 
 std::optional<KernelSummary> Cache::Get(const std::string& hash, const std::string& name) {
@@ -62,7 +63,8 @@ void Cache::Put(const KernelSummary& summary) {
   std::error_code failed;
   fs::create_directories(fs::path(path).parent_path(), failed);
   static uint64_t serial = 0;
-  std::string temporary = fmt::format("{}.{}.{}", path, getpid(), __atomic_fetch_add(&serial, 1, 5));
+  std::string temporary =
+      fmt::format("{}.{}.{}", path, getpid(), __atomic_fetch_add(&serial, 1, 5));
   bool good = !failed && WriteWhole(temporary, Pack(summary));
   if (good) fs::rename(temporary, path, failed);
   if (good && !failed) return;

@@ -1,6 +1,6 @@
 // Summaries on disk, one file a kernel, under the hash of its machine code and the version of the
-// analyser. Several processes may read and write at once: a file appears whole, by renaming, and two
-// writers of the same key write the same bytes.
+// analyser. Several processes may read and write at once: a file appears whole, by renaming, and
+// two writers of the same key write the same bytes.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct CacheStats {
 
 class Cache {
  public:
-  // STREAMSAN_CACHE, else XDG_CACHE_HOME/streamsan, else HOME/.cache/streamsan; "" where there is none:
-  // then nothing is found and nothing is kept.
+  // STREAMSAN_CACHE, else XDG_CACHE_HOME/streamsan, else HOME/.cache/streamsan; "" where there is
+  // none: then nothing is found and nothing is kept.
   static Cache Default();
   explicit Cache(std::string directory) : directory_(std::move(directory)) {}
 

@@ -1,5 +1,5 @@
-// What a cubin (an ELF file of one architecture's machine code) says about its kernels. Read with our
-// own bounds checks rather than libelf: the input comes from any program, and the attributes
+// What a cubin (an ELF file of one architecture's machine code) says about its kernels. Read with
+// our own bounds checks rather than libelf: the input comes from any program, and the attributes
 // (.nv.info, "EIATTR" records, named as cuobjdump names them) would need them anyway.
 #pragma once
 
@@ -25,7 +25,7 @@ struct BranchTable {
 };
 
 struct TextSection {
-  std::string name;  // ".text.KERNEL", or of a device function
+  std::string name;     // ".text.KERNEL", or of a device function
   uint64_t offset = 0;  // in the file
   uint64_t size = 0;
   bool relocated = false;  // raw bytes lack addresses that a relocation puts in
@@ -33,8 +33,8 @@ struct TextSection {
 
 struct KernelInfo {
   std::string name;
-  uint32_t section = 0;  // index into Cubin::text
-  uint32_t symbol = 0;   // index in the symbol table
+  uint32_t section = 0;     // index into Cubin::text
+  uint32_t symbol = 0;      // index in the symbol table
   uint32_t param_base = 0;  // of the block in constant bank 0; 0 = not said
   uint32_t param_size = 0;
   std::vector<Parameter> params;  // in order of declaration
@@ -54,8 +54,9 @@ struct Cubin {
   std::vector<KernelInfo> kernels;
   std::vector<DeviceFunction> functions;
   std::map<uint32_t, std::string> addresses;  // constant bank 4: offset -> symbol
-  std::string shared_key;    // hash of what the analysis of any kernel may look at beside its own code
-  std::string_view image;    // not owned
+  std::string
+      shared_key;  // hash of what the analysis of any kernel may look at beside its own code
+  std::string_view image;  // not owned
 
   std::string_view TextOf(const TextSection& section) const {
     return image.substr(section.offset, section.size);

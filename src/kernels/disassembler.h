@@ -1,5 +1,5 @@
-// NVIDIA's nvdisasm as a process. It is theirs: found on the machine, never shipped. A process costs
-// half a second before its first instruction, so many kernels go through one.
+// NVIDIA's nvdisasm as a process. It is theirs: found on the machine, never shipped. A process
+// costs half a second before its first instruction, so many kernels go through one.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,8 @@ class Disassembler {
 
   // A cubin with its relocations, names and labels. `symbols`: only these functions; empty: all.
   Result<std::string> Elf(std::string_view image, const std::vector<uint32_t>& symbols) const;
-  // Bare machine code of one architecture, which needs neither names nor a valid ELF file around it.
+  // Bare machine code of one architecture, which needs neither names nor a valid ELF file around
+  // it.
   Result<std::string> Raw(int arch, std::string_view code) const;
 
  private:

@@ -28,7 +28,8 @@ Result<std::vector<ElfSection>> ReadSections(std::string_view image, const Elf64
     Elf64_Shdr raw;
     uint64_t offset = header.e_shoff + uint64_t(i) * sizeof raw;
     if (offset < header.e_shoff || !ReadAt(image, offset, &raw)) {
-      return Fail(At(place, header.e_shoff), fmt::format("section header {} lies outside the file", i),
+      return Fail(At(place, header.e_shoff),
+                  fmt::format("section header {} lies outside the file", i),
                   "the file is truncated or damaged");
     }
     ElfSection section{"", raw.sh_type, raw.sh_flags, raw.sh_offset, "", raw.sh_link, raw.sh_info};

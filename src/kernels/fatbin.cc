@@ -29,8 +29,8 @@ struct Header {
 struct RawEntry {
   uint16_t kind = 0;
   uint32_t header_bytes = 0;
-  uint64_t stored_bytes = 0;    // with padding
-  uint32_t packed_bytes = 0;    // 0: not compressed
+  uint64_t stored_bytes = 0;  // with padding
+  uint32_t packed_bytes = 0;  // 0: not compressed
   uint32_t arch = 0;
   uint64_t flags = 0;
   uint64_t unpacked_bytes = 0;
@@ -151,7 +151,8 @@ Result<std::vector<FatbinEntry>> ReadFatbins(std::string_view file, const std::s
                                              const EntryFilter& wanted) {
   std::vector<FatbinEntry> entries;
   bool any = false;
-  if (file.starts_with("\x7f" "ELF")) {
+  if (file.starts_with("\x7f"
+                       "ELF")) {
     Result<Elf> elf = ReadElf(file, place);
     if (!elf) return tl::unexpected(elf.error());
     for (const ElfSection& section : elf->sections) {

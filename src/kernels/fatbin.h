@@ -1,6 +1,6 @@
-// Fat binaries: the containers in which programs carry cubins of several architectures and PTX. Found
-// by their magic number, raw or anywhere inside another file (the .nv_fatbin section of a program or
-// of a shared object). The layout is not documented; it is stable since CUDA 9.
+// Fat binaries: the containers in which programs carry cubins of several architectures and PTX.
+// Found by their magic number, raw or anywhere inside another file (the .nv_fatbin section of a
+// program or of a shared object). The layout is not documented; it is stable since CUDA 9.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ using EntryFilter = std::function<bool(EntryKind kind, int arch)>;
 
 // Whether a container starts at the first byte.
 bool IsFatbin(std::string_view image);
-// The bytes of a container of which only the start is known (8 bytes of it at least); 0: it is none.
+// The bytes of a container of which only the start is known (8 bytes of it at least); 0: it is
+// none.
 uint64_t FatbinLength(std::string_view image);
 
 // All entries of all containers in `file`. Errors: there is no container in it, or the only one is

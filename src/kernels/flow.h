@@ -16,8 +16,8 @@ struct FlowResult {
   uint64_t visits = 0;                  // of blocks
 };
 
-// Runs `interpreter` over `graph`. Past the bounds on work it stops and says so: a result that is not
-// a fixpoint is never given out as one.
+// Runs `interpreter` over `graph`. Past the bounds on work it stops and says so: a result that is
+// not a fixpoint is never given out as one.
 FlowResult RunFlow(const Code& code, const Graph& graph, Interpreter& interpreter);
 
 }  // namespace ss::kernels

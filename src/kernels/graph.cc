@@ -121,8 +121,8 @@ void GraphBuilder::Targets(uint32_t index, std::vector<Target>& out) {
   };
   switch (in.op) {
     case OpClass::kBranch:
-      BranchTargets(index, in.guarded || HasCondition(operands) || (in.modifiers & (kModDiv | kModAny)),
-                    out);
+      BranchTargets(
+          index, in.guarded || HasCondition(operands) || (in.modifiers & (kModDiv | kModAny)), out);
       return;
     case OpClass::kBranchIndirect:
       IndirectTargets(index, out);
@@ -210,8 +210,8 @@ const std::vector<uint32_t>& GraphBuilder::SyncPoints(uint32_t section) {
   return found->second;
 }
 
-// A BSYNC goes on where its BSSY said; falling through as well would join the values of threads that
-// never meet here, which showed as false writes in ragged kernels.
+// A BSYNC goes on where its BSSY said; falling through as well would join the values of threads
+// that never meet here, which showed as false writes in ragged kernels.
 void GraphBuilder::SyncTargets(uint32_t index, std::vector<Target>& out) {
   const Instruction& in = code_.instructions[index];
   const Operand* barrier = FirstOf(code_.Operands(in), OperandKind::kBarrier);
@@ -239,9 +239,9 @@ void GraphBuilder::SyncTargets(uint32_t index, std::vector<Target>& out) {
 void GraphBuilder::Candidates(uint32_t section) {
   for (const DeviceFunction& function : cubin_.functions) {
     uint32_t its = sections_[function.section];
-    bool kernel_text = std::any_of(
-        cubin_.kernels.begin(), cubin_.kernels.end(),
-        [&](const KernelInfo& kernel) { return kernel.section == function.section; });
+    bool kernel_text =
+        std::any_of(cubin_.kernels.begin(), cubin_.kernels.end(),
+                    [&](const KernelInfo& kernel) { return kernel.section == function.section; });
     if (its == kNoTarget || (its != section && kernel_text)) continue;
     uint32_t target = code_.At(its, function.offset);
     if (target != kNoTarget) candidates_.push_back(target);
@@ -277,8 +277,10 @@ void GraphBuilder::MakeBlocks(Graph& graph) {
   for (Block& block : graph.blocks) {
     targets.clear();
     uint32_t next = NextOf(block.last);
-    if (EndsBlock(code_.instructions[block.last])) Targets(block.last, targets);
-    else if (next != kNoTarget) targets.push_back({EdgeKind::kNext, next});
+    if (EndsBlock(code_.instructions[block.last]))
+      Targets(block.last, targets);
+    else if (next != kNoTarget)
+      targets.push_back({EdgeKind::kNext, next});
     block.after = next == kNoTarget ? kNoTarget : BlockAt(graph, next);
     for (const Target& target : targets) {
       block.returns |= target.kind == EdgeKind::kReturn;
@@ -299,7 +301,8 @@ std::vector<bool> GraphBuilder::Members(const Graph& graph, uint32_t entry) cons
     if (at == kNoTarget || member[at]) continue;
     member[at] = true;
     for (const Edge& edge : graph.blocks[at].edges) {
-      if (edge.kind == EdgeKind::kNext || edge.kind == EdgeKind::kExternal) work.push_back(edge.block);
+      if (edge.kind == EdgeKind::kNext || edge.kind == EdgeKind::kExternal)
+        work.push_back(edge.block);
       if (edge.kind == EdgeKind::kCall) work.push_back(graph.blocks[at].after);
     }
   }

@@ -27,7 +27,7 @@ struct Edge {
 struct Block {
   uint32_t first = 0;  // instructions first..last
   uint32_t last = 0;
-  uint32_t after = kNoTarget;  // the block behind `last` in the text
+  uint32_t after = kNoTarget;    // the block behind `last` in the text
   bool may_precede_wait = true;  // may run before the grid-dependency wait; true without one
   bool returns = false;
   std::vector<Edge> edges;

@@ -1,5 +1,5 @@
-// Bits of a 16-bit float from its decimal text, as nvdisasm writes immediates: compilers make integer
-// constants with half-precision arithmetic (HFMA2 R4, -RZ, RZ, 1.875, 0).
+// Bits of a 16-bit float from its decimal text, as nvdisasm writes immediates: compilers make
+// integer constants with half-precision arithmetic (HFMA2 R4, -RZ, RZ, 1.875, 0).
 #pragma once
 
 #include <cstdint>

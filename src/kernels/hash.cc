@@ -20,7 +20,8 @@ uint64_t Finish(uint64_t x) {
 
 void Hasher::Number(uint64_t number) {
   first_ = std::rotl(first_ ^ Finish(number), 27) * 0x9fb21c651e98df25ull + 0x52dce729;
-  second_ = std::rotl(second_ + number * 0x87c37b91114253d5ull, 31) * 0x4cf5ad432745937full + 0x38495ab5;
+  second_ =
+      std::rotl(second_ + number * 0x87c37b91114253d5ull, 31) * 0x4cf5ad432745937full + 0x38495ab5;
 }
 
 void Hasher::Text(std::string_view text) {

@@ -1,5 +1,5 @@
-// 128 bits of a sequence of texts and numbers: two FNV-style lanes of 64 bits over 8-byte words with
-// different multipliers. Not against an adversary: a cache key.
+// 128 bits of a sequence of texts and numbers: two FNV-style lanes of 64 bits over 8-byte words
+// with different multipliers. Not against an adversary: a cache key.
 #pragma once
 
 #include <cstdint>

@@ -40,12 +40,9 @@ Json AccessesJson(const KernelSummary& summary) {
 }
 
 Json KernelJson(const KernelSummary& summary) {
-  return {{"name", summary.name},
-          {"arch", fmt::format("sm_{}", summary.arch)},
-          {"resolved", summary.resolved()},
-          {"flags", summary.Flags()},
-          {"params", ParamsJson(summary)},
-          {"accesses", AccessesJson(summary)}};
+  return {{"name", summary.name},           {"arch", fmt::format("sm_{}", summary.arch)},
+          {"resolved", summary.resolved()}, {"flags", summary.Flags()},
+          {"params", ParamsJson(summary)},  {"accesses", AccessesJson(summary)}};
 }
 
 Access ReadAccess(const Json& json) {
@@ -108,10 +105,12 @@ Result<KernelSummary> Unpack(std::string_view text, const std::string& place) {
     summary.name = json.at("name");
     summary.arch = json.at("arch");
     summary.hash = json.at("hash");
-    for (const Json& one : json.at("params")) summary.params.push_back({one.at("offset"), one.at("size")});
+    for (const Json& one : json.at("params"))
+      summary.params.push_back({one.at("offset"), one.at("size")});
     for (const Json& one : json.at("accesses")) summary.accesses.push_back(ReadAccess(one));
     summary.unresolved = json.at("unresolved").get<std::vector<std::string>>();
-    for (const Json& one : json.at("differences")) summary.differences.push_back({one.get<int32_t>()});
+    for (const Json& one : json.at("differences"))
+      summary.differences.push_back({one.get<int32_t>()});
     summary.waits_for_grid = json.at("waits_for_grid");
     summary.launches_dependents = json.at("launches_dependents");
     summary.access_sites = json.at("access_sites");

@@ -10,8 +10,8 @@
 
 namespace ss::kernels {
 
-// {"kernels":[{"name","arch","resolved","flags","params":[...],"accesses":[...]}]}; `extra`: further
-// members of the outer object, as (name, list of texts).
+// {"kernels":[{"name","arch","resolved","flags","params":[...],"accesses":[...]}]}; `extra`:
+// further members of the outer object, as (name, list of texts).
 std::string KernelsJson(const std::vector<KernelSummary>& kernels,
                         const std::vector<std::string>& notes);
 

@@ -36,7 +36,8 @@ class Unpacker {
   }
 
   bool Literals(uint64_t length) {
-    if (!Length(&length) || length > in_.size() - at_ || length > size_ - out_->size()) return false;
+    if (!Length(&length) || length > in_.size() - at_ || length > size_ - out_->size())
+      return false;
     out_->append(in_.substr(at_, length));
     at_ += length;
     return true;
@@ -50,7 +51,8 @@ class Unpacker {
     length += kLeastMatch;
     if (!distance || distance > out_->size() || length > size_ - out_->size()) return false;
     // Byte by byte: a match may overlap what it makes.
-    for (uint64_t from = out_->size() - distance; length; --length) out_->push_back((*out_)[from++]);
+    for (uint64_t from = out_->size() - distance; length; --length)
+      out_->push_back((*out_)[from++]);
     return true;
   }
 

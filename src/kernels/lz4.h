@@ -1,5 +1,5 @@
-// LZ4 blocks, unpacking only: what fat binaries use. Forty lines of the published block format instead
-// of a dependency of the whole project.
+// LZ4 blocks, unpacking only: what fat binaries use. Forty lines of the published block format
+// instead of a dependency of the whole project.
 #pragma once
 
 #include <cstdint>

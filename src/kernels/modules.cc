@@ -16,7 +16,8 @@
 namespace ss::kernels {
 namespace {
 
-// Of a module whose code has to be disassembled whole: a quarter of a minute and half a gigabyte of text.
+// Of a module whose code has to be disassembled whole: a quarter of a minute and half a gigabyte of
+// text.
 constexpr uint64_t kMaxWhole = uint64_t{16} << 20;
 // Of the disassembler at once: the watched program needs the processors, too.
 constexpr size_t kMostProcesses = 4;
@@ -72,7 +73,8 @@ class Batch {
     const std::vector<std::string>& names = request.kernels;
     for (uint32_t i = 0; i < module.cubin.kernels.size(); ++i) {
       const KernelInfo& kernel = module.cubin.kernels[i];
-      bool wanted = names.empty() || std::find(names.begin(), names.end(), kernel.name) != names.end();
+      bool wanted =
+          names.empty() || std::find(names.begin(), names.end(), kernel.name) != names.end();
       if (!wanted) continue;
       std::optional<KernelSummary> kept = cache_.Get(HashOf(module.cubin, kernel), kernel.name);
       if (kept) {
@@ -101,7 +103,8 @@ class Batch {
     uint64_t bytes = 0;
     for (const TextSection& text : module.cubin.text) bytes += text.size;
     if (symbols.empty() && bytes > kMaxWhole) {
-      return Fail(module, fmt::format("its module has {} MiB of code that belongs together", bytes >> 20));
+      return Fail(module,
+                  fmt::format("its module has {} MiB of code that belongs together", bytes >> 20));
     }
     const ModuleImage* image = module.image;
     jobs_.push_back({{&module},
@@ -118,8 +121,8 @@ class Batch {
     return wanted;
   }
 
-  // Modules together up to so much code: enough to make up for what a process costs at its start, little
-  // enough that several may run at once.
+  // Modules together up to so much code: enough to make up for what a process costs at its start,
+  // little enough that several may run at once.
   static constexpr size_t kEnough = size_t{512} << 10;
 
   void PlanRaw(int arch, const std::vector<Module*>& group) {
@@ -129,7 +132,9 @@ class Batch {
     auto flush = [&] {
       if (job.modules.empty()) return;
       job.prefixed = true;
-      job.disassemble = [this, arch, code = std::move(bytes)] { return disassembler_->Raw(arch, code); };
+      job.disassemble = [this, arch, code = std::move(bytes)] {
+        return disassembler_->Raw(arch, code);
+      };
       job.parse = [this, all = std::move(pieces)](auto text) {
         return ParseRawText(std::move(text), all, disassembler_->program());
       };
@@ -153,7 +158,8 @@ class Batch {
     for (size_t i = 0; i < cubin.text.size(); ++i) {
       std::string_view code = cubin.TextOf(cubin.text[i]);
       if (code.empty() || !wanted[i]) continue;
-      pieces->push_back({fmt::format("{}:{}", number, cubin.text[i].name), bytes->size(), code.size()});
+      pieces->push_back(
+          {fmt::format("{}:{}", number, cubin.text[i].name), bytes->size(), code.size()});
       *bytes += code;
       bytes->resize((bytes->size() + 15) / 16 * 16);
     }

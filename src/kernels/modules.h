@@ -33,14 +33,14 @@ struct ModuleRequest {
   std::vector<std::string> kernels;  // names; empty: all
 };
 
-// Called once for every kernel that was asked for and is there, as soon as it is known: those in the
-// cache before anything is disassembled. Kernels that could not be disassembled are unresolved, with the
-// reason.
+// Called once for every kernel that was asked for and is there, as soon as it is known: those in
+// the cache before anything is disassembled. Kernels that could not be disassembled are unresolved,
+// with the reason.
 using OnSummary = std::function<void(size_t request, KernelSummary summary)>;
 
-// From the cache where they are in it, else from a few processes of the disassembler, many kernels each (and
-// one for each image whose code has relocations). `disassembler` may be an error. Returns what else a
-// reader should know: images that are no cubins.
+// From the cache where they are in it, else from a few processes of the disassembler, many kernels
+// each (and one for each image whose code has relocations). `disassembler` may be an error. Returns
+// what else a reader should know: images that are no cubins.
 std::vector<std::string> Summarise(const std::vector<ModuleRequest>& requests,
                                    const Result<Disassembler>& disassembler, Cache& cache,
                                    const OnSummary& on_summary);

@@ -92,8 +92,8 @@ Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int time
   out.Close(1);
   error.Close(1);
   std::string texts[2];
-  bool done = Drain(out, error, Clock::now() + std::chrono::seconds(timeout_s), cancel,
-                    most, texts);
+  bool done =
+      Drain(out, error, Clock::now() + std::chrono::seconds(timeout_s), cancel, most, texts);
   if (!done) kill(-child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -105,8 +105,9 @@ Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int time
   if (!done) return Fail(argv[0], fmt::format("did not finish within {} s", timeout_s));
   if (status != 0) {
     std::string first = texts[1].substr(0, texts[1].find('\n'));
-    return Fail(argv[0], fmt::format("failed ({} {}): {}", WIFEXITED(status) ? "exit" : "signal",
-                                     WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), first));
+    return Fail(argv[0],
+                fmt::format("failed ({} {}): {}", WIFEXITED(status) ? "exit" : "signal",
+                            WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), first));
   }
   return std::move(texts[0]);
 }

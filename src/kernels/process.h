@@ -9,8 +9,8 @@
 
 namespace ss::kernels {
 
-// Runs argv[0] with an empty standard input; returns what it printed. Errors: it cannot be started, it
-// ends with a status other than 0 (with the first line that it complained), it takes longer, it
+// Runs argv[0] with an empty standard input; returns what it printed. Errors: it cannot be started,
+// it ends with a status other than 0 (with the first line that it complained), it takes longer, it
 // prints more than `most` bytes, or `cancel` (may be null) becomes true.
 Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int timeout_s,
                                   const std::atomic<bool>* cancel = nullptr,

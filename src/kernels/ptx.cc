@@ -51,7 +51,8 @@ Result<std::string> CompilePtx(const std::string& ptx, int arch, const std::stri
   if (Result<void> written = source.Write(text); !written) return tl::unexpected(written.error());
   if (Result<void> written = cubin.Write(""); !written) return tl::unexpected(written.error());
   Result<std::string> ran = CaptureOutput(
-      {*program, "--gpu-name", architecture, "--output-file", cubin.path(), source.path()}, kTimeoutSeconds);
+      {*program, "--gpu-name", architecture, "--output-file", cubin.path(), source.path()},
+      kTimeoutSeconds);
   if (!ran) return Fail(place, fmt::format("PTX: {}", ran.error().Text()));
   std::ifstream file(cubin.path(), std::ios::binary);
   return std::string{std::istreambuf_iterator<char>(file), {}};

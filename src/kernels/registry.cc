@@ -14,8 +14,8 @@ namespace ss::kernels {
 namespace {
 
 constexpr uint64_t kMaxImage = uint64_t{4} << 30;
-// What NCCL's kernels touch is in work lists behind pointers and tables of functions: their code says
-// nothing, and there are hundreds of megabytes of it. Its calls are seen instead.
+// What NCCL's kernels touch is in work lists behind pointers and tables of functions: their code
+// says nothing, and there are hundreds of megabytes of it. Its calls are seen instead.
 constexpr std::string_view kNcclKernels = "ncclDevKernel";
 constexpr size_t kChecked = 4096;  // bytes at each end that Image::checksum covers
 
@@ -25,7 +25,8 @@ uint32_t ChecksumOf(std::string_view bytes) {
   return trace::Crc32c(tail.data(), tail.size(), trace::Crc32c(head.data(), head.size()));
 }
 
-// The part of a file that an Image record names; all of it from the offset on where it says no length.
+// The part of a file that an Image record names; all of it from the offset on where it says no
+// length.
 Result<std::string> ReadPart(const trace::Image& info) {
   std::ifstream file(info.path, std::ios::binary | std::ios::ate);
   if (!file) return Fail(info.path, "cannot be read");
@@ -60,7 +61,8 @@ Registry::~Registry() {
   if (worker_.joinable()) worker_.join();
 }
 
-// --- the reader's side ------------------------------------------------------------------------------
+// --- the reader's side
+// ------------------------------------------------------------------------------
 
 void Registry::Feed(const trace::Record& record) {
   if (auto* text = std::get_if<trace::Text>(&record.body)) {
@@ -140,7 +142,8 @@ std::vector<std::string> Registry::Notes() {
   return notes_;
 }
 
-// --- the worker's side ------------------------------------------------------------------------------
+// --- the worker's side
+// ------------------------------------------------------------------------------
 
 void Registry::Work() {
   std::unique_lock lock(mutex_);
@@ -251,8 +254,9 @@ const ModuleImage* Registry::Locate(const Request& request, std::string* reason)
     for (size_t module : at->second) found.push_back({other.get(), module});
   }
   if (found.size() != 1) {
-    *reason = found.empty() ? "its image was not seen"
-                            : "its module was not seen, and several images have a kernel of its name";
+    *reason = found.empty()
+                  ? "its image was not seen"
+                  : "its module was not seen, and several images have a kernel of its name";
     return nullptr;
   }
   entry.origin = found[0].first->recompiled ? Origin::kRecompiled : Origin::kByName;

@@ -1,9 +1,9 @@
 // The machine code of one watched process: which image each kernel comes from, and its summary.
 //
-// Records are read on the caller's thread, as early as they arrive and in order; unpacking, compiling,
-// disassembling and analysing go on in a thread of the registry's own. What is asked for while that
-// thread works waits and then goes in one batch, since a process of the disassembler costs half a second
-// before its first instruction.
+// Records are read on the caller's thread, as early as they arrive and in order; unpacking,
+// compiling, disassembling and analysing go on in a thread of the registry's own. What is asked for
+// while that thread works waits and then goes in one batch, since a process of the disassembler
+// costs half a second before its first instruction.
 //
 // A kernel whose handle leads to no image is looked for by name in all images of the process (the
 // runtime may have loaded it through its private tables), and that is said.
@@ -34,7 +34,7 @@ namespace ss::kernels {
 enum class Origin : uint8_t {
   kImage,       // in the image that its module was loaded from
   kRecompiled,  // there, as PTX: what ptxas made of it here
-  kByName,      // its module was not seen: the only kernel of this name in the images of the process
+  kByName,  // its module was not seen: the only kernel of this name in the images of the process
 };
 
 // One definition of a function handle. Everything but `state` may be read once it is not kPending.
@@ -110,8 +110,8 @@ class Registry {
   void Finish(KernelEntry& entry, KernelEntry::State state);
 
   // The reader's.
-  std::unordered_map<uint64_t, std::shared_ptr<Image>> images_;    // by number
-  std::unordered_map<uint64_t, std::shared_ptr<Image>> handles_;   // by CUmodule or CUlibrary
+  std::unordered_map<uint64_t, std::shared_ptr<Image>> images_;   // by number
+  std::unordered_map<uint64_t, std::shared_ptr<Image>> handles_;  // by CUmodule or CUlibrary
   std::unordered_map<uint64_t, std::string> texts_;
   std::unordered_map<Key, std::shared_ptr<KernelEntry>, Hash> entries_;
   std::vector<std::shared_ptr<const KernelEntry>> order_;

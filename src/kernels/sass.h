@@ -15,11 +15,48 @@
 namespace ss::kernels {
 
 enum class OpClass : uint8_t {
-  kOther, kLoad, kStore, kAtomic, kReduce, kLoadLocal, kStoreLocal, kLoadShared, kLoadMatrix,
-  kStoreShared, kParam, kMove, kAdd, kMad, kLea, kSelect, kLogic, kShuffle, kPermute, kShift,
-  kSpecialReg, kHalf, kDouble, kAsyncCopy, kBulk, kTensor, kCache, kTexture, kBranch,
-  kBranchIndirect, kCall, kReturn, kExit, kTrap, kSyncPoint, kSync, kWarp, kGridWait, kGridTrigger,
-  kSpace, kNop, kNone,
+  kOther,
+  kLoad,
+  kStore,
+  kAtomic,
+  kReduce,
+  kLoadLocal,
+  kStoreLocal,
+  kLoadShared,
+  kLoadMatrix,
+  kStoreShared,
+  kParam,
+  kMove,
+  kAdd,
+  kMad,
+  kLea,
+  kSelect,
+  kLogic,
+  kShuffle,
+  kPermute,
+  kShift,
+  kSpecialReg,
+  kHalf,
+  kDouble,
+  kAsyncCopy,
+  kBulk,
+  kTensor,
+  kCache,
+  kTexture,
+  kBranch,
+  kBranchIndirect,
+  kCall,
+  kReturn,
+  kExit,
+  kTrap,
+  kSyncPoint,
+  kSync,
+  kWarp,
+  kGridWait,
+  kGridTrigger,
+  kSpace,
+  kNop,
+  kNone,
 };
 
 // Modifiers that matter to the analysis, one bit each.
@@ -38,11 +75,11 @@ enum Modifier : uint32_t {
   kModNarrow = 1 << 11,  // 8 or 16 bits
   kModSx32 = 1 << 12,
   kModAny = 1 << 13,
-  kModDiv = 1 << 14,   // DIV, CONV: a branch that may fall through
+  kModDiv = 1 << 14,  // DIV, CONV: a branch that may fall through
   kModUniform = 1 << 15,
   kModStrong = 1 << 16,
-  kModGpu = 1 << 17,   // scope GPU
-  kModSys = 1 << 18,   // scope SYS
+  kModGpu = 1 << 17,      // scope GPU
+  kModSys = 1 << 18,      // scope SYS
   kModDiscard = 1 << 19,  // RML2, DML2
   kModTrap = 1 << 20,
   kMod32 = 1 << 21,
@@ -57,7 +94,15 @@ constexpr Register kUniform = 256;
 constexpr Register kMaxRegister = kUniform + 256;
 
 enum class OperandKind : uint8_t {
-  kRegister, kPredicate, kImmediate, kConstant, kMemory, kLabel, kSymbol, kBarrier, kOther,
+  kRegister,
+  kPredicate,
+  kImmediate,
+  kConstant,
+  kMemory,
+  kLabel,
+  kSymbol,
+  kBarrier,
+  kOther,
 };
 
 struct MemoryPart {
@@ -75,7 +120,8 @@ struct Operand {
   uint8_t bank = 0;        // kConstant
   uint8_t parts = 0;       // kMemory: how many of `part`
   Register reg = kNoRegister;
-  uint32_t value = 0;   // immediate; number of a predicate; bank offset; memory displacement; half of a symbol's address
+  uint32_t value = 0;   // immediate; number of a predicate; bank offset; memory displacement; half
+                        // of a symbol's address
   uint32_t target = 0;  // kLabel: index of an instruction, kNoTarget when it leads elsewhere
   MemoryPart part[3];
   std::string_view text;  // as written; kLabel, kSymbol: the name
@@ -85,19 +131,19 @@ constexpr uint32_t kTruePredicate = 255;
 constexpr uint32_t kNoTarget = 0xffffffff;
 
 struct Instruction {
-  uint32_t pc = 0;       // bytes from the start of its section
+  uint32_t pc = 0;  // bytes from the start of its section
   uint32_t modifiers = 0;
   OpClass op = OpClass::kOther;
-  bool guarded = false;         // runs under a predicate other than PT
+  bool guarded = false;  // runs under a predicate other than PT
   bool guard_negated = false;
-  uint8_t guard = 0;            // 0-7 P, 8-15 UP
+  uint8_t guard = 0;  // 0-7 P, 8-15 UP
   uint16_t operand_count = 0;
   uint32_t first_operand = 0;
   uint32_t section = 0;
-  std::string_view opcode;      // up to the first dot
-  std::string_view mods;        // what follows the first dot, "" when nothing
-  std::string_view line;        // for messages
-  std::string_view targets;     // BRANCH_TARGETS, comma-separated labels
+  std::string_view opcode;   // up to the first dot
+  std::string_view mods;     // what follows the first dot, "" when nothing
+  std::string_view line;     // for messages
+  std::string_view targets;  // BRANCH_TARGETS, comma-separated labels
 };
 
 struct CodeSection {
@@ -128,7 +174,7 @@ class Code {
   std::vector<Operand> operands;
   std::vector<CodeSection> sections;
   std::unordered_map<std::string_view, uint32_t> labels;  // to an instruction
-  std::unordered_map<std::string, uint32_t> by_name;  // sections
+  std::unordered_map<std::string, uint32_t> by_name;      // sections
   Register registers = 0;  // one more than the highest plain register
   Register uniform = 0;    // the same of UR, 0-based
 };

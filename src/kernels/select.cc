@@ -18,7 +18,8 @@ bool Fits(EntryKind kind, int entry, int device) {
 int Newest(const std::vector<FatbinEntry>& entries, EntryKind kind, int device) {
   int newest = 0;
   for (const FatbinEntry& entry : entries) {
-    if (entry.kind == kind && entry.arch > newest && Fits(kind, entry.arch, device)) newest = entry.arch;
+    if (entry.kind == kind && entry.arch > newest && Fits(kind, entry.arch, device))
+      newest = entry.arch;
   }
   return newest;
 }
@@ -48,9 +49,11 @@ Result<Selection> SelectFromFatbin(std::string_view image, int arch, const std::
   EntryKind kind = newest ? EntryKind::kCubin : EntryKind::kPtx;
   if (!newest) newest = Newest(*all, EntryKind::kPtx, arch);
   if (!newest) {
-    return Fail(place, fmt::format("nothing in it runs on sm_{}: it holds {}", arch, Architectures(*all)));
+    return Fail(place,
+                fmt::format("nothing in it runs on sm_{}: it holds {}", arch, Architectures(*all)));
   }
-  auto chosen = ReadFatbins(image, place, [&](EntryKind k, int a) { return k == kind && a == newest; });
+  auto chosen =
+      ReadFatbins(image, place, [&](EntryKind k, int a) { return k == kind && a == newest; });
   if (!chosen) return tl::unexpected(chosen.error());
   Selection selection;
   for (FatbinEntry& entry : *chosen) {

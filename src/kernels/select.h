@@ -1,5 +1,5 @@
-// What the driver makes of an image on a device of one architecture: the cubin that fits, or the PTX
-// that it compiles.
+// What the driver makes of an image on a device of one architecture: the cubin that fits, or the
+// PTX that it compiles.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace ss::kernels {
 
 struct Selection {
   std::vector<ModuleImage> modules;
-  // The image has PTX only. `modules` then hold what ptxas made of it here: the driver's own compiler
-  // may have made other machine code.
+  // The image has PTX only. `modules` then hold what ptxas made of it here: the driver's own
+  // compiler may have made other machine code.
   bool recompiled = false;
   std::vector<std::string> notes;  // entries that cannot be read
 };

@@ -16,7 +16,9 @@ std::string Access::Modes() const {
 
 std::vector<std::string> KernelSummary::Flags() const {
   std::vector<std::string> flags;
-  auto any = [&](auto predicate) { return std::any_of(accesses.begin(), accesses.end(), predicate); };
+  auto any = [&](auto predicate) {
+    return std::any_of(accesses.begin(), accesses.end(), predicate);
+  };
   if (waits_for_grid) flags.push_back("grid-dependency-wait");
   if (launches_dependents) flags.push_back("launch-dependents");
   if (any([](const Access& one) { return one.polled; })) flags.push_back("polls");

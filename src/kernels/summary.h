@@ -38,8 +38,8 @@ struct Access {
   std::string Modes() const;  // letters of RWA
 };
 
-// "a - b" went into an address. If the word at `offset` points to memory at the launch (-1: it cannot
-// be looked at), the roots above may be wrong and the kernel is to be treated as unresolved.
+// "a - b" went into an address. If the word at `offset` points to memory at the launch (-1: it
+// cannot be looked at), the roots above may be wrong and the kernel is to be treated as unresolved.
 struct PointerDifference {
   int32_t offset = -1;
 };
@@ -49,7 +49,7 @@ struct KernelSummary {
   int arch = 0;
   std::string hash;  // of the machine code and of what else decides the summary, 32 hex digits
   std::vector<Parameter> params;
-  std::vector<Access> accesses;  // sorted
+  std::vector<Access> accesses;         // sorted
   std::vector<std::string> unresolved;  // why the accesses may be incomplete; empty = resolved
   std::vector<PointerDifference> differences;
   bool waits_for_grid = false;       // griddepcontrol.wait

@@ -1,5 +1,6 @@
-// What a 32-bit register may hold, as far as pointers go: one tag is one origin, packed into 64 bits.
-// A register holds a set of tags (tag_set.h), because of joins (either) and additions (sum of both).
+// What a 32-bit register may hold, as far as pointers go: one tag is one origin, packed into 64
+// bits. A register holds a set of tags (tag_set.h), because of joins (either) and additions (sum of
+// both).
 #pragma once
 
 #include <cstdint>

@@ -70,7 +70,8 @@ Result<std::string> FindTool(const std::string& name, const std::string& variabl
     return Fail(named, variable + " does not name a program", remedy);
   }
   std::vector<std::string> directories = Split(std::getenv("PATH"));
-  if (const char* home = std::getenv("CUDA_HOME")) directories.push_back(std::string(home) + "/bin");
+  if (const char* home = std::getenv("CUDA_HOME"))
+    directories.push_back(std::string(home) + "/bin");
   directories.push_back("/usr/local/cuda/bin");
   for (const std::string& directory : directories) {
     std::string program = directory + "/" + name;

@@ -23,7 +23,8 @@ std::string BasisText(const Finding& finding);
 
 // A function's name without its arguments, and without template arguments where it is long.
 std::string FunctionText(const std::string& function);
-// A kernel's name for a sentence or a column: demangled, without arguments, cut where it is very long.
+// A kernel's name for a sentence or a column: demangled, without arguments, cut where it is very
+// long.
 std::string KernelText(const std::string& name);
 
 // "12 hazards", "1 hazard".

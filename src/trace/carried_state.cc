@@ -10,7 +10,7 @@ namespace {
 enum class Role { kHistory, kName, kCreate, kDestroy, kCount };
 struct Rule {
   Role role = Role::kHistory;
-  uint32_t group = 0;     // id of the creating record
+  uint32_t group = 0;       // id of the creating record
   unsigned key_fields = 1;  // how many of the first fields make the key; 0 = the thread does
   unsigned skipped = 0;     // fields in front of the key
 };

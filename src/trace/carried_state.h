@@ -1,9 +1,10 @@
-// What must survive when old blocks go: the records that later ones refer to. Without the allocation of a
-// live block its later uses could not be told from foreign addresses; without its text a name is a number.
+// What must survive when old blocks go: the records that later ones refer to. Without the
+// allocation of a live block its later uses could not be told from foreign addresses; without its
+// text a name is a number.
 //
-// Fed with the records of evicted blocks, it keeps names, and creations without their destruction. Its
-// size follows the live state and the number of names, not the length of the run. It knows pairs of
-// records, not what they mean.
+// Fed with the records of evicted blocks, it keeps names, and creations without their destruction.
+// Its size follows the live state and the number of names, not the length of the run. It knows
+// pairs of records, not what they mean.
 #pragma once
 
 #include <cstdint>

@@ -184,8 +184,7 @@ bool Collector::Hello(Connection* connection, const Message& message, int fd) {
   ControlPage* control = fd >= 0 ? MapControlPage(fd) : nullptr;
   if (!control) return Reject(fmt::format("process {} sent no control page", pid));
   ProcessInfo info = NameProcess(pid, message.rank);
-  auto session =
-      std::make_shared<Session>(info, message.nonce, control, options_.make_sinks(info));
+  auto session = std::make_shared<Session>(info, message.nonce, control, options_.make_sinks(info));
   int pidfd = connection->peer ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1;
   connection->session = session;
   std::lock_guard lock(mutex_);

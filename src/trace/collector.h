@@ -1,9 +1,10 @@
-// The watching process's end of everything: accepts watched processes on a socket, drains their rings in
-// a thread of its own, and gives the records to sinks that are made for each process.
+// The watching process's end of everything: accepts watched processes on a socket, drains their
+// rings in a thread of its own, and gives the records to sinks that are made for each process.
 //
-// A process is over when it is dead (pidfd; a hang-up alone proves little, programs close descriptors, and
-// forked children keep them open), or when the same pid says hello as another image (exec). Its rings are
-// memory of their own and drained to the end then: SIGKILL loses no completed record.
+// A process is over when it is dead (pidfd; a hang-up alone proves little, programs close
+// descriptors, and forked children keep them open), or when the same pid says hello as another
+// image (exec). Its rings are memory of their own and drained to the end then: SIGKILL loses no
+// completed record.
 //
 // Limits: one recvmsg a process and pass, passes 0 to 10 ms apart by load; hundreds of processes.
 #pragma once
@@ -88,10 +89,10 @@ class Collector {
   std::string folder_;  // to remove at the end
   int listen_fd_ = -1;
   int wake_fd_ = -1;
-  std::vector<Connection> connections_;     // drain thread only
+  std::vector<Connection> connections_;  // drain thread only
   std::map<std::string, uint32_t> used_names_;
-  mutable std::mutex mutex_;                // guards what follows
-  std::vector<Watched> watched_;            // changed by the drain thread only
+  mutable std::mutex mutex_;      // guards what follows
+  std::vector<Watched> watched_;  // changed by the drain thread only
   CollectorStats stats_;
   std::condition_variable idle_;
   std::atomic<bool> stop_{false};

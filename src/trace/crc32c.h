@@ -1,4 +1,5 @@
-// CRC-32C (Castagnoli), in software: blocks are checked at a few hundred MB/s, far above what is drained.
+// CRC-32C (Castagnoli), in software: blocks are checked at a few hundred MB/s, far above what is
+// drained.
 #pragma once
 
 #include <cstddef>

@@ -37,7 +37,8 @@ void FieldReader::Get(int64_t* out) {
 void FieldReader::Get(std::vector<uint64_t>* out) {
   uint64_t count = Varint();
   out->clear();
-  if (count > left()) return void(Fail());  // a word is at least one byte: no claim can ask for more
+  if (count > left())
+    return void(Fail());  // a word is at least one byte: no claim can ask for more
   out->reserve(count);
   for (uint64_t i = 0; i < count; ++i) {
     if (AtEnd()) return void(Fail());
@@ -67,7 +68,7 @@ bool TakeRecord(ByteSpan* bytes, RawRecord* record) {
 
 namespace {
 
-#define RECORD(id, Name, doc)                            \
+#define RECORD(id, Name, doc)                                          \
   [[maybe_unused]] void GetFields(FieldReader& reader, Name& record) { \
     (void)reader, (void)record;
 #define FIELD(Type, name, doc) reader.Get(&record.name);
@@ -90,9 +91,9 @@ bool Decode(const RawRecord& raw, uint32_t thread, Record* record) {
   record->extra.clear();
   FieldReader reader(raw.fields);
   switch (raw.id) {
-#define RECORD(id, Name, doc)                          \
-  case id:                                             \
-    GetFields(reader, record->body.emplace<Name>());   \
+#define RECORD(id, Name, doc)                        \
+  case id:                                           \
+    GetFields(reader, record->body.emplace<Name>()); \
     break;
 #define FIELD(Type, name, doc)
 #define END_RECORD()

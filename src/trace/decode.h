@@ -1,5 +1,5 @@
-// From bytes to records. The wire form is described in encode.h; everything here takes bytes that may be
-// corrupt, cut or written by a newer minor version.
+// From bytes to records. The wire form is described in encode.h; everything here takes bytes that
+// may be corrupt, cut or written by a newer minor version.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace ss::trace {
 
 using ByteSpan = std::span<const uint8_t>;
 
-// Walks over the fields of one record. After a malformed value all that follow are zero and bad() is true;
-// after the regular end they are zero as well (a shorter record of an older minor).
+// Walks over the fields of one record. After a malformed value all that follow are zero and bad()
+// is true; after the regular end they are zero as well (a shorter record of an older minor).
 class FieldReader {
  public:
   explicit FieldReader(ByteSpan bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
@@ -47,8 +47,8 @@ struct RawRecord {
   ByteSpan fields;
 };
 
-// Takes the first record off `bytes`. False at the end, and where the frame itself does not fit: then
-// `bytes` is not empty and nothing behind it can be trusted.
+// Takes the first record off `bytes`. False at the end, and where the frame itself does not fit:
+// then `bytes` is not empty and nothing behind it can be trusted.
 bool TakeRecord(ByteSpan* bytes, RawRecord* record);
 
 // False when a field is malformed (its length exceeds the record). An unknown id gives Unknown.

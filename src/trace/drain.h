@@ -1,5 +1,5 @@
-// The drainer's end of one ring. Everything in the shared pages may be garbage at any time: what is wrong
-// makes the ring broken, never this process.
+// The drainer's end of one ring. Everything in the shared pages may be garbage at any time: what is
+// wrong makes the ring broken, never this process.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace ss::trace {
 
 class RingReader {
  public:
-  // Takes the descriptor. Refuses memory that its owner could still shrink (reading it would be SIGBUS).
+  // Takes the descriptor. Refuses memory that its owner could still shrink (reading it would be
+  // SIGBUS).
   static Result<std::unique_ptr<RingReader>> Map(int fd);
   ~RingReader();
   RingReader(const RingReader&) = delete;

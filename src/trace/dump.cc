@@ -82,15 +82,17 @@ struct Line {
     out += record ? record->name : fmt::format("Unknown{}", unknown.id);
     out += DumpWire(unknown.fields, record, 0);
   }
-#define RECORD(id, Name, doc)               \
-  void operator()(const Name& record) {     \
-    (void)record;                           \
-    size_t fields = 0;                      \
+#define RECORD(id, Name, doc)           \
+  void operator()(const Name& record) { \
+    (void)record;                       \
+    size_t fields = 0;                  \
     out += #Name;
-#define FIELD(Type, name, doc)                                       \
+#define FIELD(Type, name, doc)                                     \
   out += fmt::format(" {}={}", #name, Format(#Type, record.name)); \
   ++fields;
-#define END_RECORD() Extra(std::decay_t<decltype(record)>::kId, fields); }
+#define END_RECORD()                                  \
+  Extra(std::decay_t<decltype(record)>::kId, fields); \
+  }
 #include "src/trace/schema.def"
 #undef RECORD
 #undef FIELD

@@ -1,15 +1,17 @@
-// The encoder of the producer's side, generated from schema.def: for each record a struct of views with
-// the same name in ss::trace::view, and one overload of Encode. No allocation, no exception, libc only.
+// The encoder of the producer's side, generated from schema.def: for each record a struct of views
+// with the same name in ss::trace::view, and one overload of Encode. No allocation, no exception,
+// libc only.
 //
 //   uint8_t buffer[kMaxRecord];                  // one a thread
 //   size_t n = Encode(buffer, sizeof buffer, before, after,
 //                     view::Launch{.function = f, .stream = s, .words = {pairs, count}});
 //   ring->Append(buffer, n);                     // n == 0 did not fit; Append counts it as dropped
 //
-// Wire form of a record: varint id, varint payload length, payload; payload: varint seq_before, varint
-// (seq_after - seq_before), fields in the table's order. The numbers are absolute and not relative to the
-// record before: a dropped record must not shift all that follow, and zstd takes back most of the cost.
-// The length is written in two bytes even when one would do, so that it can be filled in afterwards.
+// Wire form of a record: varint id, varint payload length, payload; payload: varint seq_before,
+// varint (seq_after - seq_before), fields in the table's order. The numbers are absolute and not
+// relative to the record before: a dropped record must not shift all that follow, and zstd takes
+// back most of the cost. The length is written in two bytes even when one would do, so that it can
+// be filled in afterwards.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +47,9 @@ using WORDS = Words;
   struct Name {               \
     static constexpr uint32_t kId = id;
 #define FIELD(Type, name, doc) Type name{};
-#define END_RECORD() };
+#define END_RECORD() \
+  }                  \
+  ;
 #include "src/trace/schema.def"
 #undef RECORD
 #undef FIELD
@@ -53,8 +57,9 @@ using WORDS = Words;
 
 }  // namespace view
 
-// Up to 10 bytes. Small numbers (results, kinds, stack ids) take the first branch, addresses the second:
-// 7-bit groups are spread over 8 bytes with three shifts and stored at once, which needs 8 bytes of room.
+// Up to 10 bytes. Small numbers (results, kinds, stack ids) take the first branch, addresses the
+// second: 7-bit groups are spread over 8 bytes with three shifts and stored at once, which needs 8
+// bytes of room.
 inline uint8_t* PutVarint(uint8_t* at, uint64_t value) {
   if (value < 0x80) {
     *at = static_cast<uint8_t>(value);
@@ -152,11 +157,11 @@ class Encoder {
   bool failed_ = false;
 };
 
-#define RECORD(id, Name, doc)                                                           \
+#define RECORD(id, Name, doc)                                                             \
   inline size_t Encode(uint8_t* buffer, size_t capacity, uint64_t before, uint64_t after, \
-                       const view::Name& record) {                                      \
-    Encoder encoder(buffer, capacity);                                                  \
-    (void)record;                                                                       \
+                       const view::Name& record) {                                        \
+    Encoder encoder(buffer, capacity);                                                    \
+    (void)record;                                                                         \
     encoder.Begin(id, before, after);
 #define FIELD(Type, name, doc) encoder.Put(record.name);
 #define END_RECORD()    \

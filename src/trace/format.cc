@@ -88,14 +88,15 @@ std::string PackBlock(BlockHeader header, std::string_view raw) {
 
 Result<std::string> UnpackBlock(const BlockHeader& header, ByteSpan stored,
                                 const std::string& place) {
-  if (!Plausible(header) || stored.size() != header.stored_bytes || Crc32c(stored.data(), stored.size()) != header.crc) {
+  if (!Plausible(header) || stored.size() != header.stored_bytes ||
+      Crc32c(stored.data(), stored.size()) != header.crc) {
     return Fail(place, "the block's checksum does not match");
   }
   if (header.stored_bytes == header.raw_bytes) return std::string(stored.begin(), stored.end());
   std::string raw(header.raw_bytes, '\0');
   thread_local Decompressor decompressor(ZSTD_createDCtx());
-  size_t size = ZSTD_decompressDCtx(decompressor.get(), raw.data(), raw.size(), stored.data(),
-                                    stored.size());
+  size_t size =
+      ZSTD_decompressDCtx(decompressor.get(), raw.data(), raw.size(), stored.data(), stored.size());
   if (ZSTD_isError(size) || size != raw.size()) return Fail(place, "the block does not unpack");
   return raw;
 }
@@ -161,7 +162,8 @@ std::string PackFileHeader() {
 Result<FileHeader> UnpackFileHeader(ByteSpan bytes, const std::string& path) {
   if (bytes.size() < kFileMagic.size() ||
       memcmp(bytes.data(), kFileMagic.data(), kFileMagic.size()) != 0) {
-    return Fail(path, "not a StreamSan trace", "record one with `streamsan record -o FILE -- PROGRAM`");
+    return Fail(path, "not a StreamSan trace",
+                "record one with `streamsan record -o FILE -- PROGRAM`");
   }
   if (bytes.size() < kFileHeaderBytes) return Fail(path, "the trace ends inside its header");
   FileHeader header;
@@ -174,12 +176,14 @@ Result<FileHeader> UnpackFileHeader(ByteSpan bytes, const std::string& path) {
                 "use the streamsan that recorded it, or record it again");
   }
   uint32_t schema_bytes = LoadU32(bytes.data() + 16);
-  if (schema_bytes > kMaxSchema) return Fail(path, "the trace's header is damaged", "record it again");
+  if (schema_bytes > kMaxSchema)
+    return Fail(path, "the trace's header is damaged", "record it again");
   header.bytes = kFileHeaderBytes + schema_bytes;
   if (bytes.size() < header.bytes) return Fail(path, "the trace ends inside its header");
   ByteSpan schema = bytes.subspan(kFileHeaderBytes, schema_bytes);
   if (FileHeaderSum(bytes, schema) != LoadU32(bytes.data() + 20)) {
-    return Fail(path, "the trace's header is damaged: its checksum does not match", "record it again");
+    return Fail(path, "the trace's header is damaged: its checksum does not match",
+                "record it again");
   }
   header.schema =
       ParseSchema(std::string_view(reinterpret_cast<const char*>(schema.data()), schema.size()));

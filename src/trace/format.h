@@ -1,11 +1,12 @@
 // The trace file: a header that describes the schema, then blocks that stand for themselves.
 //
 //   file    magic "SSTRACE\n", u32 major, u32 minor, u32 schema bytes, u32 CRC-32C, schema text
-//   block   the header below (48 bytes), then `stored_bytes` of zstd (or plain, when equal to raw_bytes)
+//   block   the header below (48 bytes), then `stored_bytes` of zstd (or plain, when equal to
+//   raw_bytes)
 //
-// All little-endian. A block holds whole records of one thread. Its header has a sum of its own, so that
-// a reader can index a file without unpacking it, and find the next block behind a damaged one by its
-// magic. Limits: a block is at most kMaxBlock unpacked, the schema at most kMaxSchema.
+// All little-endian. A block holds whole records of one thread. Its header has a sum of its own, so
+// that a reader can index a file without unpacking it, and find the next block behind a damaged one
+// by its magic. Limits: a block is at most kMaxBlock unpacked, the schema at most kMaxSchema.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,8 @@ std::string PackBlockHeader(const BlockHeader& header);
 std::optional<BlockHeader> UnpackBlockHeader(ByteSpan bytes);
 std::string PackBlock(BlockHeader header, std::string_view raw);
 // `place` names file and byte for the error.
-Result<std::string> UnpackBlock(const BlockHeader& header, ByteSpan stored, const std::string& place);
+Result<std::string> UnpackBlock(const BlockHeader& header, ByteSpan stored,
+                                const std::string& place);
 std::string PackNote(const Note& note);
 std::optional<Note> UnpackNote(std::string_view raw);
 

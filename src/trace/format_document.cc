@@ -1,10 +1,10 @@
-// docs/trace-format.md is written by this (`./build/.../trace_format_doc > docs/trace-format.md`), and a
-// test compares the two: a schema change without its documentation does not pass.
+// docs/trace-format.md is written by this (`./build/.../trace_format_doc > docs/trace-format.md`),
+// and a test compares the two: a schema change without its documentation does not pass.
+#include <fmt/format.h>
+
 #include "src/trace/dump.h"
 #include "src/trace/encode.h"
 #include "src/trace/ring.h"
-
-#include <fmt/format.h>
 
 namespace ss::trace {
 namespace {
@@ -79,17 +79,19 @@ std::string Introduction() {
 
 std::string FormatDocument() {
   std::string out = Introduction();
-#define RECORD(id, Name, doc)                 \
-  {                                           \
-    bool first = true;                        \
-    std::string text = doc;                   \
-    out += "\n### " #id " " #Name "\n";       \
+#define RECORD(id, Name, doc)           \
+  {                                     \
+    bool first = true;                  \
+    std::string text = doc;             \
+    out += "\n### " #id " " #Name "\n"; \
     if (!text.empty()) out += text + "\n";
-#define FIELD(Type, name, doc)                                             \
-  if (first) out += "\n| field | type | meaning |\n|---|---|---|\n";       \
-  first = false;                                                           \
+#define FIELD(Type, name, doc)                                       \
+  if (first) out += "\n| field | type | meaning |\n|---|---|---|\n"; \
+  first = false;                                                     \
   out += fmt::format("| {} | {} | {} |\n", #name, #Type, std::string(doc));
-#define END_RECORD() (void)first; }
+#define END_RECORD() \
+  (void)first;       \
+  }
 #include "src/trace/schema.def"
 #undef RECORD
 #undef FIELD

@@ -1,10 +1,10 @@
-// Orders the records of all threads of one process by seq_before, behind a watermark: the number below
-// which everything has arrived. The file reader and the online analysis use the same queue; they differ
-// in who knows the watermark (the index of the blocks; the collector, from the rings).
+// Orders the records of all threads of one process by seq_before, behind a watermark: the number
+// below which everything has arrived. The file reader and the online analysis use the same queue;
+// they differ in who knows the watermark (the index of the blocks; the collector, from the rings).
 //
-// Ties go by thread, then by arrival: the records of one thread that carry one number keep their order.
-// A heap and not a merge of sorted threads: a call made inside another one (from a callback) is recorded
-// before it and numbered after it, so the stream of one thread is not sorted.
+// Ties go by thread, then by arrival: the records of one thread that carry one number keep their
+// order. A heap and not a merge of sorted threads: a call made inside another one (from a callback)
+// is recorded before it and numbered after it, so the stream of one thread is not sorted.
 #pragma once
 
 #include <cstdint>

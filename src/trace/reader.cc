@@ -171,10 +171,12 @@ std::vector<std::string> TraceReader::notes() const {
   add(located == kMaxLocated && places > located ? stats_.damaged_blocks : 0,
       "blocks are damaged, the first ones are listed");
   add(stats_.cut_bytes, "bytes at the end are no whole block: the file is cut");
-  add(stats_.unknown_records, "records are of types that this version does not know, and are skipped");
+  add(stats_.unknown_records,
+      "records are of types that this version does not know, and are skipped");
   add(stats_.malformed_records, "records are malformed, and are skipped");
   add(stats_.lost, "records could not be written when the trace was recorded");
-  add(stats_.evicted, "records were removed to keep to max_trace_mb: the oldest history is missing");
+  add(stats_.evicted,
+      "records were removed to keep to max_trace_mb: the oldest history is missing");
   add(stats_.late, "records came after one with a higher number");
   if (!stats_.has_end) {
     notes.push_back(path() + ": no end mark: the recording was not finished, or still goes on");

@@ -1,8 +1,8 @@
 // Reads a trace in the order of seq_before, whatever state it is in.
 //
 // A first pass indexes the block headers; then blocks are unpacked as the merge reaches their first
-// number, so memory follows how much the threads overlap and not the length of the trace. Nothing that is
-// wrong inside ends the reading: it is skipped, counted in stats(), and located in notes().
+// number, so memory follows how much the threads overlap and not the length of the trace. Nothing
+// that is wrong inside ends the reading: it is skipped, counted in stats(), and located in notes().
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,13 @@ struct ReadStats {
   uint64_t lost = 0;               // by the writer: could not be written
   uint64_t evicted = 0;            // by the flight recorder
   uint64_t evicted_to_seq = 0;
-  uint64_t late = 0;               // given out after one with a higher number
-  bool has_end = false;            // the writer finished
+  uint64_t late = 0;     // given out after one with a higher number
+  bool has_end = false;  // the writer finished
 
   bool Complete() const {
     return has_end && damaged_blocks + damaged_bytes + cut_bytes + unknown_records +
-                              malformed_records + lost + evicted + late == 0;
+                              malformed_records + lost + evicted + late ==
+                          0;
   }
 };
 
@@ -52,7 +53,8 @@ class TraceReader {
   const FileHeader& header() const { return header_; }
   const std::string& path() const { return file_.path(); }
   const ReadStats& stats() const { return stats_; }
-  // One sentence for each thing that is missing or wrong, with its place. Complete after the last Next().
+  // One sentence for each thing that is missing or wrong, with its place. Complete after the last
+  // Next().
   std::vector<std::string> notes() const;
 
  private:

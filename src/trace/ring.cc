@@ -2,12 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <new>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <new>
 
 #include "src/trace/encode.h"
 #include "src/trace/size_signal.h"
@@ -155,8 +156,8 @@ bool RingWriter::PulseStopped(uint64_t beat) const {
   return control_ == nullptr || control_->beat.load(std::memory_order_relaxed) == beat;
 }
 
-// Blocks while the drainer lives and makes progress. Having given up, it costs a few loads per record:
-// until the pulse moves again if that had stopped, until there is room if it had not.
+// Blocks while the drainer lives and makes progress. Having given up, it costs a few loads per
+// record: until the pulse moves again if that had stopped, until there is room if it had not.
 bool RingWriter::WaitForRoom(size_t bytes) {
   if (on_full_ == OnFull::kDrop) return false;
   if (control_ && control_->gone.load(std::memory_order_relaxed)) return false;
@@ -166,7 +167,8 @@ bool RingWriter::WaitForRoom(size_t bytes) {
   uint64_t beat = control_ ? control_->beat.load(std::memory_order_relaxed) : 0;
   uint64_t tail = room_end_;
   uint32_t dead_at = control_ ? control_->dead_sleeps.load(std::memory_order_relaxed) : kDeadSleeps;
-  uint32_t stuck_at = control_ ? control_->stuck_sleeps.load(std::memory_order_relaxed) : kStuckSleeps;
+  uint32_t stuck_at =
+      control_ ? control_->stuck_sleeps.load(std::memory_order_relaxed) : kStuckSleeps;
   uint32_t silent = 0, stuck = 0;
   bool room = HasRoom(bytes);
   for (; !room && silent < dead_at && stuck < stuck_at; room = HasRoom(bytes)) {

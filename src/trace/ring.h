@@ -1,11 +1,11 @@
-// The producer's half of the path between a watched program and the process that watches it: one byte
-// ring a thread, in a memfd that both map.
+// The producer's half of the path between a watched program and the process that watches it: one
+// byte ring a thread, in a memfd that both map.
 //
-// Runs inside somebody else's process, so: libc only, no exception, no malloc, no lock on the hot path.
-// A record is copied behind `head` and then published by one release store. The memory belongs to the
-// memfd and not to the process, so a SIGKILL at any moment loses no published record and exposes no half
-// one. The data is mapped twice in a row: a record that wraps is still one memcpy on both sides (rejected:
-// padding records, which every reader would have to know).
+// Runs inside somebody else's process, so: libc only, no exception, no malloc, no lock on the hot
+// path. A record is copied behind `head` and then published by one release store. The memory
+// belongs to the memfd and not to the process, so a SIGKILL at any moment loses no published record
+// and exposes no half one. The data is mapped twice in a row: a record that wraps is still one
+// memcpy on both sides (rejected: padding records, which every reader would have to know).
 //
 // Limits: a record is at most kMaxRecord bytes; a ring is a power of two, 128 KiB to 1 GiB.
 #pragma once
@@ -24,8 +24,8 @@ constexpr size_t kDefaultRingBytes = size_t{4} << 20;
 constexpr size_t kMaxRecord = 64 << 10;  // a 32 KiB parameter block as pairs is 49 KiB at most
 constexpr uint64_t kNotInCall = ~uint64_t{0};
 
-// How long a full ring blocks. Counted in sleeps and not by the clock: a job that was stopped and resumed
-// (Ctrl-Z) must not take the pause for the drainer's death.
+// How long a full ring blocks. Counted in sleeps and not by the clock: a job that was stopped and
+// resumed (Ctrl-Z) must not take the pause for the drainer's death.
 constexpr uint32_t kDeadSleeps = 2000;    // of 1 ms without a beat: the drainer is dead
 constexpr uint32_t kStuckSleeps = 30000;  // of 1 ms without progress: it lives and does not drain
 
@@ -39,8 +39,8 @@ struct RingHeader {
   alignas(64) std::atomic<uint64_t> head;  // bytes published, ever; written by the producer
   std::atomic<uint64_t> in_call;           // lower bound of the seq_before of a call in progress
   std::atomic<uint64_t> dropped;           // records, ever
-  std::atomic<uint64_t> dropped_noted;     // of those, how many a Dropped record in the ring tells of
-  std::atomic<uint32_t> closed;            // 1 = the thread is gone, nothing follows
+  std::atomic<uint64_t> dropped_noted;  // of those, how many a Dropped record in the ring tells of
+  std::atomic<uint32_t> closed;         // 1 = the thread is gone, nothing follows
   alignas(64) std::atomic<uint64_t> tail;  // bytes consumed, ever; written by the drainer
 };
 static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
@@ -63,12 +63,13 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free);
 enum class OnFull : uint32_t { kBlock, kDrop };
 
 // One thread's ring. Single producer: only its own thread calls anything but the const functions.
-// The object lives in a page that the kernel wipes in a forked child (MADV_WIPEONFORK), where the shared
-// memory still belongs to the parent: all calls on a wiped writer do nothing, and alive() says so.
+// The object lives in a page that the kernel wipes in a forked child (MADV_WIPEONFORK), where the
+// shared memory still belongs to the parent: all calls on a wiped writer do nothing, and alive()
+// says so.
 class RingWriter {
  public:
-  // A new ring; `control` may be null (tests) and must outlive the writer. *fd receives the memfd, which
-  // the caller sends and closes. Null with errno when memory or descriptors run out.
+  // A new ring; `control` may be null (tests) and must outlive the writer. *fd receives the memfd,
+  // which the caller sends and closes. Null with errno when memory or descriptors run out.
   static RingWriter* Create(size_t bytes, uint32_t thread, OnFull on_full, ControlPage* control,
                             int* fd);
   // Marks the ring closed and unmaps it and the writer itself.
@@ -79,10 +80,11 @@ class RingWriter {
   uint64_t dropped() const;
 
   // Around whatever is recorded: before = Begin(); the call; after = Next(); Append(); End(). Begin
-  // announces the number, so that the drainer knows exactly up to which one everything has arrived. A
-  // record that is no call does the same with after = before. Nests; a definition that is appended inside
-  // (Text, Stack, Function) carries `before` of the call that needs it, so that it sorts in front of it.
-  // Next() without Begin is allowed; the record may then be merged late, which the reader counts.
+  // announces the number, so that the drainer knows exactly up to which one everything has arrived.
+  // A record that is no call does the same with after = before. Nests; a definition that is
+  // appended inside (Text, Stack, Function) carries `before` of the call that needs it, so that it
+  // sorts in front of it. Next() without Begin is allowed; the record may then be merged late,
+  // which the reader counts.
   uint64_t Begin() {
     if (!alive()) return 0;
     if (depth_++ == 0) {
@@ -97,9 +99,9 @@ class RingWriter {
     header_->in_call.store(kNotInCall, std::memory_order_release);
   }
 
-  // One whole record, or nothing: false = dropped and counted (full under kDrop, drainer dead, larger
-  // than kMaxRecord, empty, or called from a signal handler that interrupted another Append).
-  // After a gap the next record that fits is preceded by a Dropped record with the count.
+  // One whole record, or nothing: false = dropped and counted (full under kDrop, drainer dead,
+  // larger than kMaxRecord, empty, or called from a signal handler that interrupted another
+  // Append). After a gap the next record that fits is preceded by a Dropped record with the count.
   bool Append(const uint8_t* record, size_t bytes) {
     if (!alive()) return false;
     if (busy_ || bytes - 1 >= kMaxRecord || pending_dropped_ != 0 || !HasRoom(bytes)) {

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <new>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <new>
+
 #include "src/trace/ring_protocol.h"
 
 namespace ss::trace {
@@ -21,8 +22,9 @@ namespace {
 
 constexpr int kFirstDescriptor = 600;  // out of the way of programs that count on low numbers
 
-// The socket is identified by inode before each use: programs close "all" descriptors, and the number may
-// by now be one of theirs. Ordinary memory on purpose: a forked child closes what it inherited.
+// The socket is identified by inode before each use: programs close "all" descriptors, and the
+// number may by now be one of theirs. Ordinary memory on purpose: a forked child closes what it
+// inherited.
 struct Socket {
   int fd = -1;
   dev_t device = 0;
@@ -96,7 +98,8 @@ bool SendWithDescriptor(int socket, const Message& message, int fd) {
 uint64_t Nonce() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  auto nanoseconds = static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
+  auto nanoseconds =
+      static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
   return nanoseconds << 16 ^ static_cast<uint64_t>(getpid());
 }
 
@@ -137,8 +140,8 @@ bool RingClient::MapControl(int fd) {
   return true;
 }
 
-// Dials unless the socket is still up. A hello goes first on every connection; one without a control page
-// is a reconnection, recognised by its nonce.
+// Dials unless the socket is still up. A hello goes first on every connection; one without a
+// control page is a reconnection, recognised by its nonce.
 bool RingClient::Reach(int control_fd) {
   if (g_socket.Mine()) return true;
   int fd = Dial(socket_name_, kSendTimeoutSeconds);
@@ -148,8 +151,8 @@ bool RingClient::Reach(int control_fd) {
 }
 
 bool RingClient::Send(MessageKind kind, uint32_t thread, int fd) {
-  Message message{kMessageMagic, kRingVersion, kind, static_cast<uint32_t>(getpid()), nonce_,
-                  options_.rank, thread, 0};
+  Message message{kMessageMagic, kRingVersion,  kind,   static_cast<uint32_t>(getpid()),
+                  nonce_,        options_.rank, thread, 0};
   return SendWithDescriptor(g_socket.fd, message, fd);
 }
 

@@ -1,7 +1,8 @@
 // How a process hands its rings to the collector. One client a process image.
 //
-// Like RingWriter it lives in a page that a forked child sees zeroed: there alive() is false, and the
-// child makes a client of its own at its next driver call, with Connect. exec closes everything by itself.
+// Like RingWriter it lives in a page that a forked child sees zeroed: there alive() is false, and
+// the child makes a client of its own at its next driver call, with Connect. exec closes everything
+// by itself.
 #pragma once
 
 #include "src/trace/ring.h"
@@ -17,17 +18,17 @@ struct RingOptions {
 
 class RingClient {
  public:
-  // `socket_name` is STREAMSAN_SOCKET's value. Null with errno when nobody listens there (the program then
-  // runs unwatched). Never blocks for longer than kSendTimeout.
+  // `socket_name` is STREAMSAN_SOCKET's value. Null with errno when nobody listens there (the
+  // program then runs unwatched). Never blocks for longer than kSendTimeout.
   static RingClient* Connect(const char* socket_name, const RingOptions& options);
 
-  // A ring for the calling thread, already announced to the collector. Null with errno: count what is not
-  // recorded with CountLost. Any thread; the ring is Destroy()ed by its thread at its end.
+  // A ring for the calling thread, already announced to the collector. Null with errno: count what
+  // is not recorded with CountLost. Any thread; the ring is Destroy()ed by its thread at its end.
   RingWriter* NewRing();
   void CountLost(uint64_t records);
 
-  // Hangs up, for good. Nothing is unmapped: other threads may be inside Append, and rings that are still
-  // mapped are drained to their end.
+  // Hangs up, for good. Nothing is unmapped: other threads may be inside Append, and rings that are
+  // still mapped are drained to their end.
   void Close();
 
   bool alive() const { return control_ != nullptr && !closed_.load(std::memory_order_relaxed); }

@@ -17,9 +17,9 @@ class Session {
   Session(const ProcessInfo& info, uint64_t nonce, ControlPage* control, Sinks sinks);
   ~Session();
 
-  // The order in a pass makes the watermark exact: Counter(), then the new rings off the socket, then
-  // Drain(counter). A number below the counter was drawn before, so its ring has been announced, and its
-  // call is either announced in its ring or already published.
+  // The order in a pass makes the watermark exact: Counter(), then the new rings off the socket,
+  // then Drain(counter). A number below the counter was drawn before, so its ring has been
+  // announced, and its call is either announced in its ring or already published.
   uint64_t Counter() const { return control_->next_seq.load(std::memory_order_acquire); }
   void AddRing(std::unique_ptr<RingReader> ring);
   // Returns the bytes that were handed to the sinks.

@@ -9,7 +9,8 @@ namespace ss::trace {
 using Clock = std::chrono::steady_clock;
 
 std::string ProcessInfo::Name() const {
-  return rank >= 0 ? fmt::format("{}.{}", rank, exec_number) : fmt::format("{}.{}", pid, exec_number);
+  return rank >= 0 ? fmt::format("{}.{}", rank, exec_number)
+                   : fmt::format("{}.{}", pid, exec_number);
 }
 
 LiveSink::LiveSink(OnRecord on_record, OnEnd on_end, std::chrono::milliseconds patience)

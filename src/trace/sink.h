@@ -15,17 +15,17 @@
 namespace ss::trace {
 
 struct ProcessInfo {
-  uint32_t pid = 0;   // as the collector sees it
-  int64_t rank = -1;  // -1 = not stated
+  uint32_t pid = 0;          // as the collector sees it
+  int64_t rank = -1;         // -1 = not stated
   uint32_t exec_number = 0;  // how many processes of the same rank (or pid) were there before
 
   std::string Name() const;  // "<rank or pid>.<exec number>"
 };
 
 struct ProcessEnding {
-  bool still_alive = false;       // the collector stops before the process
-  uint64_t dropped_at_end = 0;    // records that no Dropped record of a thread told of
-  uint64_t malformed_bytes = 0;   // in rings that had to be given up
+  bool still_alive = false;      // the collector stops before the process
+  uint64_t dropped_at_end = 0;   // records that no Dropped record of a thread told of
+  uint64_t malformed_bytes = 0;  // in rings that had to be given up
   uint32_t broken_rings = 0;
 };
 
@@ -41,8 +41,8 @@ class ProcessSink {
   virtual void End(const ProcessEnding& ending) = 0;
 };
 
-// Into a trace; the writer (for its stats and, in memory, its bytes) can be shared with whoever reads it
-// after End().
+// Into a trace; the writer (for its stats and, in memory, its bytes) can be shared with whoever
+// reads it after End().
 class TraceSink : public ProcessSink {
  public:
   explicit TraceSink(std::shared_ptr<TraceWriter> writer) : writer_(std::move(writer)) {}
@@ -54,8 +54,8 @@ class TraceSink : public ProcessSink {
   std::shared_ptr<TraceWriter> writer_;
 };
 
-// Decoded and in order, as they arrive. A thread that sits in one call holds everything behind it back;
-// after `patience` the others go on without it, and its record comes out late and counted.
+// Decoded and in order, as they arrive. A thread that sits in one call holds everything behind it
+// back; after `patience` the others go on without it, and its record comes out late and counted.
 class LiveSink : public ProcessSink {
  public:
   using OnRecord = std::function<void(const Record&)>;
@@ -79,8 +79,9 @@ class LiveSink : public ProcessSink {
   uint64_t malformed_ = 0;
 };
 
-// Where `-o target` puts this process: target/<name>.sst when target is a folder, otherwise target itself
-// for the first process and target with ".<name>" before its extension for the others.
-std::string TracePath(const std::string& target, bool is_folder, bool first, const ProcessInfo& info);
+// Where `-o target` puts this process: target/<name>.sst when target is a folder, otherwise target
+// itself for the first process and target with ".<name>" before its extension for the others.
+std::string TracePath(const std::string& target, bool is_folder, bool first,
+                      const ProcessInfo& info);
 
 }  // namespace ss::trace

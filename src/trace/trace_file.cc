@@ -65,7 +65,8 @@ Result<TraceFile> TraceFile::InMemory() {
 }
 
 Result<TraceFile> TraceFile::OpenForReading(const std::string& path) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for a FIFO's writer
+  int fd =
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for a FIFO's writer
   if (fd < 0) return Fail(path, fmt::format("cannot open the trace: {}", strerror(errno)));
   struct stat status;
   if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {

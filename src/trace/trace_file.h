@@ -1,5 +1,5 @@
-// Append-only bytes behind a descriptor: a file, or memory (a memfd, so that readers, truncation and the
-// flight recorder's compaction are the same code for both).
+// Append-only bytes behind a descriptor: a file, or memory (a memfd, so that readers, truncation
+// and the flight recorder's compaction are the same code for both).
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class TraceFile {
   TraceFile& operator=(TraceFile&& other) noexcept;
   ~TraceFile();
 
-  // All of it, or nothing: what a full disk cut off is cut off again, so that the file ends on a whole
-  // block. A file size limit (RLIMIT_FSIZE) is an error like any other and not SIGXFSZ.
+  // All of it, or nothing: what a full disk cut off is cut off again, so that the file ends on a
+  // whole block. A file size limit (RLIMIT_FSIZE) is an error like any other and not SIGXFSZ.
   Result<void> Append(std::string_view bytes);
   // Fewer bytes than asked for only at the end of the file.
   Result<std::string> ReadAt(uint64_t offset, size_t bytes) const;

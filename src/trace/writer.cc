@@ -118,7 +118,8 @@ void TraceWriter::KeepToBound() {
   Compact(evict);
 }
 
-// When it fails (no room for the second copy) the old file stays as it is, and is full from here on.
+// When it fails (no room for the second copy) the old file stays as it is, and is full from here
+// on.
 void TraceWriter::Compact(size_t evict) {
   Stats before = stats_;
   std::vector<WrittenBlock> index;
@@ -146,7 +147,8 @@ void TraceWriter::Compact(size_t evict) {
   if (!error_) error_ = done.error();
 }
 
-Result<void> TraceWriter::Rewrite(size_t evict, TraceFile* fresh, std::vector<WrittenBlock>* index) {
+Result<void> TraceWriter::Rewrite(size_t evict, TraceFile* fresh,
+                                  std::vector<WrittenBlock>* index) {
   carried_.BeginBatch();
   for (size_t i = 0; i < evict; ++i) {
     if (auto done = AbsorbBlock(index_[i]); !done) return done;
@@ -189,7 +191,8 @@ Result<void> TraceWriter::WriteCarried(TraceFile* file) {
   return done;
 }
 
-Result<void> TraceWriter::CopyBlocks(size_t from, TraceFile* file, std::vector<WrittenBlock>* index) {
+Result<void> TraceWriter::CopyBlocks(size_t from, TraceFile* file,
+                                     std::vector<WrittenBlock>* index) {
   for (size_t i = from; i < index_.size(); ++i) {
     auto bytes = file_.ReadAt(index_[i].offset, index_[i].bytes);
     if (!bytes) return tl::unexpected(bytes.error());

@@ -1,13 +1,14 @@
-// Writes the trace of one process: collects each thread's records into blocks, packs and appends them.
+// Writes the trace of one process: collects each thread's records into blocks, packs and appends
+// them.
 //
-// With `max_bytes` it is a flight recorder: the file is rewritten without its oldest blocks each time it
-// reaches 60% of the bound, down to 30%, so that both copies together stay below it (and later, the more
-// of it is state that cannot go). (Rejected: a circular
-// file, which ends in half a block whenever anything goes wrong; punched holes, which network file systems
-// lack.) What the evicted blocks defined and later ones refer to is carried over, see CarriedState.
+// With `max_bytes` it is a flight recorder: the file is rewritten without its oldest blocks each
+// time it reaches 60% of the bound, down to 30%, so that both copies together stay below it (and
+// later, the more of it is state that cannot go). (Rejected: a circular file, which ends in half a
+// block whenever anything goes wrong; punched holes, which network file systems lack.) What the
+// evicted blocks defined and later ones refer to is carried over, see CarriedState.
 //
-// A full disk is not the end: the error is kept for error(), records are counted as lost while nothing can
-// be written, and the next block that fits is preceded by a note of the gap.
+// A full disk is not the end: the error is kept for error(), records are counted as lost while
+// nothing can be written, and the next block that fits is preceded by a note of the gap.
 //
 // Not thread-safe. Limits: 64 KiB blocks; one open block a thread.
 #pragma once

@@ -73,9 +73,12 @@ TEST(Check, UnreadableInputExitsTwo) {
 
 // A device never ends, a FIFO waits for a writer: neither is opened.
 TEST(Check, WhatIsNoFileIsRefused) {
-  for (std::vector<std::string> command :
-       {std::vector<std::string>{"check"}, {"dump"}, {"kernels"}, {"litmus"}, {"ablate"},
-        {"pipeline", "check"}}) {
+  for (std::vector<std::string> command : {std::vector<std::string>{"check"},
+                                           {"dump"},
+                                           {"kernels"},
+                                           {"litmus"},
+                                           {"ablate"},
+                                           {"pipeline", "check"}}) {
     command.push_back("/dev/zero");
     Ran ran = Tool(command);
     EXPECT_EQ(ran.code, 2) << command[0];

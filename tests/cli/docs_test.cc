@@ -50,9 +50,8 @@ class HazardPage : public testing::TestWithParam<std::string> {
     LitmusOptions options;
     options.rules = ModelledLaterRules();
     const std::string name = GetParam() + ":" + kind;
-    LitmusOutcome outcome = IsPipeline(GetParam())
-                                ? pipeline::RunPipeText(text, name)
-                                : RunLitmusText(text, name, Analyse, options);
+    LitmusOutcome outcome = IsPipeline(GetParam()) ? pipeline::RunPipeText(text, name)
+                                                   : RunLitmusText(text, name, Analyse, options);
     std::string messages;
     for (const std::string& message : outcome.messages) messages += message + "\n";
     EXPECT_EQ(outcome.status, LitmusOutcome::Status::kPassed) << messages;

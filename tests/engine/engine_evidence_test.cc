@@ -67,7 +67,8 @@ TEST(Evidence, AWriteOfUnknownExtentHidesOnlyWhatBeginsWhereItBegins) {
   EXPECT_EQ(likely[0].first.name, "writer");
 }
 
-// One edge from a to b would settle both; that the later one may not exist must not settle the first.
+// One edge from a to b would settle both; that the later one may not exist must not settle the
+// first.
 TEST(Evidence, AnAssumedAccessSettlesNothing) {
   Program program = FromLitmus(
       "stream a\nstream b\nalloc X 8K device\n"

@@ -1,5 +1,5 @@
-// Launches that are judged by a summary of their machine code. The summary of a real cubin's kernel is put
-// into the cache by hand, so that each form of it can be tried without a disassembler.
+// Launches that are judged by a summary of their machine code. The summary of a real cubin's kernel
+// is put into the cache by hand, so that each form of it can be tried without a disassembler.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -23,15 +23,17 @@ const char kCubin[] = SS_SOURCE_DIR "/tests/kernels_e2e/fixtures/kernels_sm90.cu
 class Code : public ::testing::Test {
  protected:
   Code()
-      : cache_((std::filesystem::temp_directory_path() / ("import_code_" + std::to_string(getpid())))
-                   .string()),
+      : cache_(
+            (std::filesystem::temp_directory_path() / ("import_code_" + std::to_string(getpid())))
+                .string()),
         registry_(cache_, Fail("", "no disassembler here")),
         feed({.kernels = &registry_}) {
     feed.registry = &registry_;
   }
   ~Code() override { std::filesystem::remove_all(cache_.directory()); }
 
-  static kernels::Access Touches(int32_t offset, const std::string& modes, Root root = Root::kParam) {
+  static kernels::Access Touches(int32_t offset, const std::string& modes,
+                                 Root root = Root::kParam) {
     kernels::Access access;
     access.root = root;
     access.offset = offset;

@@ -123,7 +123,8 @@ TEST_F(CacheTest, OneProcessForAllAndNoneTheSecondTime) {
   auto fixture = LoadFixture("more", 90);
   std::ofstream(directory_ + "/text") << *fixture->text;
   std::string program = directory_ + "/nvdisasm";
-  std::ofstream(program) << "#!/bin/sh\necho x >>" << directory_ << "/runs\ncat " << directory_ << "/text\n";
+  std::ofstream(program) << "#!/bin/sh\necho x >>" << directory_ << "/runs\ncat " << directory_
+                         << "/text\n";
   chmod(program.c_str(), 0755);
   Result<Disassembler> disassembler{Disassembler(program)};
   Cache first(directory_ + "/cache"), second(directory_ + "/cache");

@@ -1,14 +1,15 @@
 // What the kernels of a .cu file really do, from its lines
-//   //GT KERNEL: ITEM...        ITEM = WHERE:MODES, MODES of RWA, or "-": a pointer that is not used
-// WHERE: 8 or @1+8     the pointer at byte 8 of the parameters, or at byte 8 of the second parameter
+//   //GT KERNEL: ITEM...        ITEM = WHERE:MODES, MODES of RWA, or "-": a pointer that is not
+//   used
+// WHERE: 8 or @1+8     the pointer at byte 8 of the parameters, or at byte 8 of the second
+// parameter
 //        *8            memory that a pointer reached through that word leads to
-//        D0-64         table of pointers in bytes 0-64, indexed dynamically; D0-64/16: every 16 bytes
-//        T@0, DT@0     tensor map (or texture handle) in the parameters; one of several
-//        t@0           tensor map behind the pointer
-//        Gname, *Gname the module's variable; memory behind a pointer in it
-//        Ccptr, *Ccptr the same of __constant__
-// ITEM may also be POLL: a loop waits for a value to change; EARLY1: the second parameter's memory may
-// be touched before the grid-dependency wait.
+//        D0-64         table of pointers in bytes 0-64, indexed dynamically; D0-64/16: every 16
+//        bytes T@0, DT@0     tensor map (or texture handle) in the parameters; one of several t@0
+//        tensor map behind the pointer Gname, *Gname the module's variable; memory behind a pointer
+//        in it Ccptr, *Ccptr the same of __constant__
+// ITEM may also be POLL: a loop waits for a value to change; EARLY1: the second parameter's memory
+// may be touched before the grid-dependency wait.
 #pragma once
 
 #include <map>

@@ -173,11 +173,12 @@ void Generator::Kernel() {
 
 void Generator::Atomic() {
   const auto live = Live(kOnDevice);
-  if (!live.empty()) EmitOn(AnyStream(), "kernel " + NewName("k") + " atomic " + Ranged(Hot(live), 20));
+  if (!live.empty())
+    EmitOn(AnyStream(), "kernel " + NewName("k") + " atomic " + Ranged(Hot(live), 20));
 }
 
-// The name comes back, the lane does not. Blocking streams are left alone: what the legacy stream owes
-// to a destroyed one is not documented.
+// The name comes back, the lane does not. Blocking streams are left alone: what the legacy stream
+// owes to a destroyed one is not documented.
 void Generator::DestroyAndRedeclare() {
   const size_t stream = AnyStream();
   Stream& s = streams_[stream];

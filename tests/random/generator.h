@@ -1,8 +1,9 @@
 // Random GPU host programs as litmus text, so that one that fails can be shrunk and kept as a file.
 //
-// A program draws a profile (streams, devices, host threads, mode, kinds of memory, how often idioms
-// rather than single calls) and then statements by weight. Nothing here knows ordering: what is racy and
-// what is not is for the checkers to say (repair.h makes clean programs out of racy ones).
+// A program draws a profile (streams, devices, host threads, mode, kinds of memory, how often
+// idioms rather than single calls) and then statements by weight. Nothing here knows ordering: what
+// is racy and what is not is for the checkers to say (repair.h makes clean programs out of racy
+// ones).
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ class Generator {
   };
   struct Profile {
     int order = 0, host = 0, lifetime = 0, copies = 0, idioms = 0;  // weights
-    int programmatic = 0;  // percent of the kernels
+    int programmatic = 0;                                           // percent of the kernels
     int strays = 0;  // percent: accesses that ignore who owns or freed what
   };
   using Action = void (Generator::*)();

@@ -42,7 +42,8 @@ void Generator::Staging() {
   const std::string device = buffers_.back().name;
   const size_t stream = AnyStream();
   Emit("main: write " + host.name);
-  EmitOn(stream, std::string(rng_.Percent(30) ? "copy_sync " : "copy ") + device + " <- " + host.name);
+  EmitOn(stream,
+         std::string(rng_.Percent(30) ? "copy_sync " : "copy ") + device + " <- " + host.name);
   EmitOn(rng_.Percent(60) ? stream : AnyStream(), "kernel " + NewName("k") + " read " + device);
   if (rng_.Percent(40)) EmitAnyHost("sync " + streams_[stream].name);
   if (rng_.Percent(60)) Emit("main: write " + host.name);
@@ -56,8 +57,8 @@ void Generator::ReadBack() {
   AllocPlain(rng_.Percent(60) ? "pinned" : "pageable", source.size);
   const Buffer host = buffers_.back();
   const size_t stream = AnyStream();
-  EmitOn(stream, std::string(rng_.Percent(30) ? "copy_sync " : "copy ") + host.name + " <- " +
-                     source.name);
+  EmitOn(stream,
+         std::string(rng_.Percent(30) ? "copy_sync " : "copy ") + host.name + " <- " + source.name);
   const std::string event = Event();
   switch (rng_.Below(5)) {
     case 0:

@@ -94,8 +94,8 @@ void Generator::Reuse() {
     next.freed = next.taken = false;
     if (next.size > 1 && rng_.Percent(20)) --next.size;
     if (rng_.Percent(15)) next.owner = AnyStream();
-    EmitAnyHost("alloc " + next.name + " " + Bytes(next.size) + " on " +
-                streams_[next.owner].name + " reuse " + old.name);
+    EmitAnyHost("alloc " + next.name + " " + Bytes(next.size) + " on " + streams_[next.owner].name +
+                " reuse " + old.name);
     buffers_.push_back(next);
     if (rng_.Percent(40)) EmitAnyHost("fill " + next.name);
     return;

@@ -56,8 +56,8 @@ void Generator::HostAccess() {
 void Generator::HostFunction() {
   const auto live = Live("pinned pageable");
   if (live.empty()) return AllocPlain("pinned");
-  EmitOn(AnyStream(), std::string("host_fn ") + (rng_.Percent(60) ? "read " : "write ") +
-                          Ranged(Hot(live), 20));
+  EmitOn(AnyStream(),
+         std::string("host_fn ") + (rng_.Percent(60) ? "read " : "write ") + Ranged(Hot(live), 20));
 }
 
 }  // namespace ss::random

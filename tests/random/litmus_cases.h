@@ -5,8 +5,8 @@
 
 namespace ss::random {
 
-// Does the engine miss an expectation of some .litmus file in `folder`? Names the first such file. Fixes are
-// not asked for. "" = no folder: false.
+// Does the engine miss an expectation of some .litmus file in `folder`? Names the first such file.
+// Fixes are not asked for. "" = no folder: false.
 bool LitmusFails(const std::string& folder);
 
 }  // namespace ss::random

@@ -9,7 +9,8 @@ namespace {
 
 [[noreturn]] void Usage() {
   std::cerr << "usage: reference_check [PROGRAMS] [--seed S] [--dump DIR] [--stop-after N]\n"
-               "                       [--expect-flip | --every-rule] [--no-advice] [--list] [--print] [--file F.litmus] [--litmus DIR]\n";
+               "                       [--expect-flip | --every-rule] [--no-advice] [--list] "
+               "[--print] [--file F.litmus] [--litmus DIR]\n";
   std::exit(2);
 }
 

@@ -1,5 +1,5 @@
-// Seed -> program: a third as generated (mostly racy), a half mended until the reference sees nothing,
-// the rest mended in part.
+// Seed -> program: a third as generated (mostly racy), a half mended until the reference sees
+// nothing, the rest mended in part.
 #pragma once
 
 #include "tests/random/text.h"

@@ -1,5 +1,5 @@
-// reference_check N: does the engine say what the brute-force reference says about N random programs?
-// A program on which they differ is shrunk and printed with both answers.
+// reference_check N: does the engine say what the brute-force reference says about N random
+// programs? A program on which they differ is shrunk and printed with both answers.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "src/explain/analyse.h"
-#include "tests/random/planted.h"
 #include "tests/random/compare.h"
 #include "tests/random/options.h"
+#include "tests/random/planted.h"
 #include "tests/random/program_source.h"
 #include "tests/random/shrink.h"
 #include "tests/random/statistics.h"
@@ -42,7 +42,8 @@ class Checker {
   }
 
  private:
-  std::vector<std::string> Compare(const Program& program, const reference::Verdict& verdict) const {
+  std::vector<std::string> Compare(const Program& program,
+                                   const reference::Verdict& verdict) const {
     Answer mine = AnswerOf(program, verdict);
     Answer engine = EngineAnswer(program);
     if (!options_.advice) mine.advice.clear(), engine.advice.clear();

@@ -110,8 +110,8 @@ class Mender {
     const bool recordable = use.stream != allocation->stream && stream.destroyed > at &&
                             stream.type != StreamType::kPerThread;
     if (recordable && rng_->Percent(50)) {
-      return Insert(free, At(free.host) + "record_stream " + program_.strings.Get(allocation->name) +
-                              " " + stream.name);
+      return Insert(free, At(free.host) + "record_stream " +
+                              program_.strings.Get(allocation->name) + " " + stream.name);
     }
     StreamLearns(use, allocation->stream, free, at);
   }

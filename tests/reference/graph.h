@@ -1,6 +1,6 @@
-// An explicit happens-before graph: nodes, edges, and a backwards search. Nothing is shared with the
-// engine, nothing is clever: an answer is whatever can be reached edge by edge, so that a wrong clock
-// in the engine cannot be hidden by the same wrong clock here.
+// An explicit happens-before graph: nodes, edges, and a backwards search. Nothing is shared with
+// the engine, nothing is clever: an answer is whatever can be reached edge by edge, so that a wrong
+// clock in the engine cannot be hidden by the same wrong clock here.
 #pragma once
 
 #include <cstddef>

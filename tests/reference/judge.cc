@@ -25,7 +25,8 @@ NodeSet Judging::Before(const Nodes& targets, StorageId storage, bool incidental
   return timeline_.graph().Ancestors(targets, {assumed, incidental});
 }
 
-// When is what operation i did to memory over? The host's part of a staged copy ends before the copy.
+// When is what operation i did to memory over? The host's part of a staged copy ends before the
+// copy.
 Nodes Judging::DoneNodes(size_t i, bool staged_only) const {
   return {staged_only ? timeline_.nodes(i).source_done : timeline_.nodes(i).done};
 }
@@ -52,13 +53,10 @@ void Judging::AddRemark(std::string code, std::string subject, size_t op, std::s
 }
 
 bool Models(int rule) {
-  static const std::set<int> kRules = {1,  2,  3,  4,  5,  6,  7,  9,  10,
-                                      12, 13, 16, 17, 18, 19, 20, 22};
+  static const std::set<int> kRules = {1, 2, 3, 4, 5, 6, 7, 9, 10, 12, 13, 16, 17, 18, 19, 20, 22};
   return kRules.count(rule) != 0;
 }
 
-Verdict Judge(const Program& program) {
-  return Judging(program).Run();
-}
+Verdict Judge(const Program& program) { return Judging(program).Run(); }
 
 }  // namespace ss::reference

@@ -36,7 +36,7 @@ class Judging {
   struct Pending {
     TenantId tenant = 0;
     size_t freed = 0;
-    std::vector<Use> uses;  // latest first
+    std::vector<Use> uses;             // latest first
     std::vector<size_t> open_hazards;  // reported, and not yet known whether struck
   };
 
@@ -52,7 +52,9 @@ class Judging {
   std::string PairCode(const Candidate& candidate, size_t b) const;
   bool IsFill(size_t i) const { return (timeline_.op(i).flags & kFill) != 0; }
   bool IsHostSide(size_t i) const;
-  bool SameLane(size_t i, size_t j) const { return timeline_.nodes(i).lane == timeline_.nodes(j).lane; }
+  bool SameLane(size_t i, size_t j) const {
+    return timeline_.nodes(i).lane == timeline_.nodes(j).lane;
+  }
   void JudgeUseAfterFree(size_t b);
 
   // lifetimes.cc
@@ -94,10 +96,11 @@ class Judging {
   Timeline timeline_;
   Verdict verdict_;
   std::vector<Pending> pending_;
-  std::set<TenantId> used_;  // had their first use
-  std::map<TenantId, std::set<LaneId>> late_lanes_;  // where a use after the free was reported
+  std::set<TenantId> used_;                             // had their first use
+  std::map<TenantId, std::set<LaneId>> late_lanes_;     // where a use after the free was reported
   std::map<TenantId, std::set<size_t>> lifetime_uses_;  // uses that a lifetime verdict took
-  std::map<TenantId, Nodes> over_;  // nodes that are over for whoever gets the storage (rules 18, 19)
+  std::map<TenantId, Nodes>
+      over_;  // nodes that are over for whoever gets the storage (rules 18, 19)
 };
 
 }  // namespace ss::reference

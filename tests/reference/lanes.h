@@ -1,5 +1,5 @@
-// Lanes of a program (rule 1) with the chain of nodes that each of them runs through, by position in
-// the program, so that "what was queued on it before operation N" is a look-up.
+// Lanes of a program (rule 1) with the chain of nodes that each of them runs through, by position
+// in the program, so that "what was queued on it before operation N" is a look-up.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct Lane {
   StreamId stream = 0;  // 0 for a host thread
   HostId host = 0;      // of a host thread, or of a per-thread default stream
   StreamType type = StreamType::kNonBlocking;
-  uint64_t context = 0;     // device, context and rank together
+  uint64_t context = 0;           // device, context and rank together
   size_t destroyed = ~size_t{0};  // position of the operation that destroyed the stream
   std::string name;
   struct Stamp {
@@ -47,8 +47,8 @@ class LaneTable {
   // What the next operation on the lane would start after: the tail and rule 4's implicit order.
   Nodes Frontier(LaneId lane, size_t at) const;
   Nodes Implicit(LaneId lane, size_t at) const;  // rule 4's part of it
-  // Tails of every stream of the device, destroyed ones included (rules 6 and 16); `context`: number
-  // of one context + 1, 0 = all.
+  // Tails of every stream of the device, destroyed ones included (rules 6 and 16); `context`:
+  // number of one context + 1, 0 = all.
   Nodes DeviceTails(uint64_t device, uint64_t rank, uint64_t context, size_t at) const;
 
   const std::vector<Lane>& all() const { return lanes_; }

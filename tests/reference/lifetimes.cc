@@ -39,8 +39,8 @@ Nodes Judging::SeenByAnyHost(const Tenant& freed, bool incidental) const {
   return seen;
 }
 
-// What covers a use at the free: the freeing thread, the owner's frontier, the work queued on recorded
-// streams (rule 18) but one; for the device's work also what any host thread saw complete.
+// What covers a use at the free: the freeing thread, the owner's frontier, the work queued on
+// recorded streams (rule 18) but one; for the device's work also what any host thread saw complete.
 Nodes Judging::FreeTargets(const Tenant& freed, std::optional<LaneId> without, bool incidental) {
   const size_t f = freed.freed;
   Nodes targets = {timeline_.nodes(f).call, freed.free_marker};
@@ -87,13 +87,12 @@ void Judging::JudgeFree(size_t f) {
   if (tenant(id).owner == kNoLane) Settle(&pending_.back(), std::nullopt);
 }
 
-// Did a write that is ordered after the use cover all its bytes? Then who is ordered after the write is
-// ordered after the use.
+// Did a write that is ordered after the use cover all its bytes? Then who is ordered after the
+// write is ordered after the use.
 bool Judging::Replaced(const Use& use, TenantId id) {
   auto covered_by = [&](const OpNodes& later, const Piece& piece) {
     return std::any_of(later.pieces.begin(), later.pieces.end(), [&](const Piece& other) {
-      return (other.mode & kWrite) != 0 && other.begin <= piece.begin &&
-             piece.end <= other.end;
+      return (other.mode & kWrite) != 0 && other.begin <= piece.begin && piece.end <= other.end;
     });
   };
   const auto& mine = timeline_.nodes(use.op).pieces;
@@ -107,8 +106,8 @@ bool Judging::Replaced(const Use& use, TenantId id) {
   return false;
 }
 
-// Redundant iff without it every use is covered as well. Where uses remain uncovered with all of them, the
-// record is not what is wrong.
+// Redundant iff without it every use is covered as well. Where uses remain uncovered with all of
+// them, the record is not what is wrong.
 void Judging::RemarkRedundantRecords(TenantId id, std::vector<Use> uses) {
   std::erase_if(uses, [&](const Use& use) { return Replaced(use, id); });
   auto all_covered = [&](std::optional<LaneId> without) {
@@ -198,8 +197,8 @@ void Judging::ReportUses(Pending* pending, std::optional<size_t> allocation) {
   }
 }
 
-// What any thread saw complete says nothing of CPU accesses that came before it, but of those that a
-// finding puts before it.
+// What any thread saw complete says nothing of CPU accesses that came before it, but of those that
+// a finding puts before it.
 bool Judging::SeenThroughAssumed(TenantId id, const Use& use) {
   if (timeline_.op(use.op).kind != OpKind::kHostAccess) return false;
   const Nodes seen = SeenByAnyHost(tenant(id), false);

@@ -23,8 +23,7 @@ std::string Judging::PairCode(const Candidate& candidate, size_t b) const {
   return candidate.raw ? "race-raw" : candidate.waw ? "race-waw" : "race-war";
 }
 
-void Judging::AddConflicts(size_t a, size_t b,
-                           std::map<TenantId, std::vector<Candidate>>* found) {
+void Judging::AddConflicts(size_t a, size_t b, std::map<TenantId, std::vector<Candidate>>* found) {
   std::map<TenantId, Candidate> mine;
   for (const Piece& y : timeline_.nodes(b).pieces) {
     for (const Piece& x : timeline_.nodes(a).pieces) {
@@ -77,7 +76,8 @@ std::map<TenantId, std::vector<Judging::Candidate>> Judging::Candidates(size_t b
 }
 
 // The tenancy ended, or the next one began, after somebody who could know saw the use complete: the
-// allocator, the freeing or the allocating thread. Nothing can be done to the next tenant before that.
+// allocator, the freeing or the allocating thread. Nothing can be done to the next tenant before
+// that.
 bool Judging::Over(const Candidate& candidate, size_t b, TenantId newest) {
   const Tenant& now = tenant(newest);
   const bool earlier = candidate.op < now.allocated;
@@ -99,8 +99,8 @@ bool Judging::Over(const Candidate& candidate, size_t b, TenantId newest) {
   return earlier && std::any_of(all.begin(), all.end(), knew);
 }
 
-// Did the end of the tenancies in which the first operation touched the bytes settle it for what comes
-// later? Uses after one free are all that free's findings, not races between them.
+// Did the end of the tenancies in which the first operation touched the bytes settle it for what
+// comes later? Uses after one free are all that free's findings, not races between them.
 bool Judging::SettledByLifetime(const Candidate& candidate, size_t b, TenantId newest) const {
   auto settled = [&](TenantId id) {
     auto uses = lifetime_uses_.find(id);
@@ -111,8 +111,8 @@ bool Judging::SettledByLifetime(const Candidate& candidate, size_t b, TenantId n
          std::all_of(candidate.tenants.begin(), candidate.tenants.end(), settled);
 }
 
-// Did a later write, itself settled, replace all that the candidate left behind? Or was the settled one
-// a later reading of the same bytes on the same lane, which stands for the earlier ones?
+// Did a later write, itself settled, replace all that the candidate left behind? Or was the settled
+// one a later reading of the same bytes on the same lane, which stands for the earlier ones?
 bool Judging::Hidden(const Candidate& candidate, const std::vector<Candidate>& hiding,
                      StorageId storage) {
   const bool reads = candidate.war && !candidate.raw && !candidate.waw;

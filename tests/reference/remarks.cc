@@ -44,7 +44,9 @@ void Judging::RemarkAllocUnordered(size_t b) {
   for (const Piece& piece : timeline_.nodes(b).pieces) {
     const Tenant& used = tenant(piece.tenant);
     if (used.owner == kNoLane || !used_.insert(piece.tenant).second) continue;
-    if (used.owner == timeline_.nodes(b).lane || used.freed < b || RacesWithEarlierTenant(b, piece.tenant)) continue;
+    if (used.owner == timeline_.nodes(b).lane || used.freed < b ||
+        RacesWithEarlierTenant(b, piece.tenant))
+      continue;
     const NodeSet known = Before({timeline_.nodes(b).start}, 0, false);
     if (!known.HasAll(OwnWork(used.owner, used.allocated))) {
       AddRemark("alloc-unordered", used.name, b);
@@ -62,7 +64,8 @@ void Judging::RemarkWait(size_t i) {
   if (!WorkCovered(needed, Before(without, 0, false), i)) return;
   const Op& op = timeline_.op(i);
   const std::string stream = timeline_.lanes()[wait.lane].name;
-  std::string subject = op.object < program_.event_names.size() ? program_.event_names[op.object] : "";
+  std::string subject =
+      op.object < program_.event_names.size() ? program_.event_names[op.object] : "";
   if (op.aux != 0) subject = timeline_.StreamName(op.aux, op.host);
   AddRemark("redundant-wait", subject, i, stream);
 }

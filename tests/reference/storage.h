@@ -24,8 +24,8 @@ struct Tenant {
   uint32_t pool = 0;
   uint64_t device = 0, rank = 0;
   StorageId storage = 0;
-  // What is assumed for it: its own edges, and those of the ended tenancies whose bytes it got. A newer
-  // tenancy of some of its bytes is another buffer.
+  // What is assumed for it: its own edges, and those of the ended tenancies whose bytes it got. A
+  // newer tenancy of some of its bytes is another buffer.
   std::set<StorageId> lineage;
   size_t allocated = kNever;
   size_t freed = kNever;

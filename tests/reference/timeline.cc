@@ -2,8 +2,7 @@
 
 namespace ss::reference {
 
-Timeline::Timeline(const Program& program)
-    : program_(program), nodes_(program.ops.size()) {
+Timeline::Timeline(const Program& program) : program_(program), nodes_(program.ops.size()) {
   for (size_t i = 0; i < program.ops.size(); ++i) AddOp(i);
 }
 

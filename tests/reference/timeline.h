@@ -2,7 +2,8 @@
 // function a rule, and keeps what the judges ask about afterwards.
 //
 //   host thread:  ... ret(i-1) --> call(i) --> ret(i) --> call(i+1) ...
-//   stream:       ... done(i-1) --> start(i) --> done(i) --> start(i+1) ...     call(i) --> start(i)
+//   stream:       ... done(i-1) --> start(i) --> done(i) --> start(i+1) ...     call(i) -->
+//   start(i)
 //
 // a happens before b iff done(a) reaches start(b).
 #pragma once
@@ -94,9 +95,9 @@ class Timeline {
   LaneTable lanes_;
   Storage storage_;
   std::vector<OpNodes> nodes_;
-  std::map<uint32_t, Node> last_record_;               // event -> when its latest record fires
-  std::map<LaneId, size_t> last_queued_;               // stream lane -> its latest operation
-  std::map<uint64_t, std::set<HostId>> users_;         // stream, event or buffer -> host threads
+  std::map<uint32_t, Node> last_record_;        // event -> when its latest record fires
+  std::map<LaneId, size_t> last_queued_;        // stream lane -> its latest operation
+  std::map<uint64_t, std::set<HostId>> users_;  // stream, event or buffer -> host threads
   std::vector<Acquisition> acquisitions_;
   std::vector<size_t> unrecorded_;
   std::vector<std::pair<size_t, TenantId>> owner_records_;

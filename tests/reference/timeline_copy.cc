@@ -34,8 +34,8 @@ void Timeline::Copy(size_t i) {
     if (blocking) HostAcquires(i, self.done, false);
     return Note("9 pinned to device");
   }
-  // Pageable to device: the source was read at return, the copy on the device may be in flight; that
-  // the stream's earlier work is over before the staging is incidental in both forms.
+  // Pageable to device: the source was read at return, the copy on the device may be in flight;
+  // that the stream's earlier work is over before the staging is incidental in both forms.
   self.source_done = graph_.Add();
   graph_.Connect(self.call, self.source_done);
   graph_.Connect(self.source_done, self.done);

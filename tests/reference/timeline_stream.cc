@@ -32,8 +32,8 @@ void Timeline::Enqueue(size_t i, bool work) {
   if ((op(i).flags & kLaunchEvent) != 0) SetRecord(i, self.start);  // rule 7: when the blocks start
 }
 
-// The predecessor's completion; for a programmatic launch directly behind a kernel its start alone, and its
-// completion where the code waits for it (rule 13).
+// The predecessor's completion; for a programmatic launch directly behind a kernel its start alone,
+// and its completion where the code waits for it (rule 13).
 Nodes Timeline::StreamOrder(size_t i) {
   auto last = last_queued_.find(nodes_[i].lane);
   const bool programmatic = (op(i).flags & (kPdl | kPdlWait)) != 0 && last != last_queued_.end() &&

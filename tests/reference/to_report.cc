@@ -40,8 +40,8 @@ class Namer {
     auto it = streams_.find(op.stream);
     if (it == streams_.end() || op.kind == OpKind::kFree) return Host(op.host);
     const auto& [name, type] = it->second;
-    const bool elsewhere = static_cast<StreamType>(type) == StreamType::kPerThread &&
-                           Host(op.host) != "main";
+    const bool elsewhere =
+        static_cast<StreamType>(type) == StreamType::kPerThread && Host(op.host) != "main";
     return elsewhere ? name + "@" + Host(op.host) : name;
   }
 

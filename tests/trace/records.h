@@ -30,9 +30,11 @@ inline void Fill(Random& random, std::vector<uint64_t>* out) {
 inline uint64_t AsView(uint64_t value) { return value; }
 inline int64_t AsView(int64_t value) { return value; }
 inline view::Bytes AsView(const std::string& text) { return {text.data(), text.size()}; }
-inline view::Words AsView(const std::vector<uint64_t>& words) { return {words.data(), words.size()}; }
+inline view::Words AsView(const std::vector<uint64_t>& words) {
+  return {words.data(), words.size()};
+}
 
-#define RECORD(id, Name, doc)                          \
+#define RECORD(id, Name, doc)                            \
   inline void FillRecord(Random& random, Name& record) { \
     (void)random, (void)record;
 #define FIELD(Type, name, doc) Fill(random, &record.name);
@@ -42,9 +44,9 @@ inline view::Words AsView(const std::vector<uint64_t>& words) { return {words.da
 #undef FIELD
 #undef END_RECORD
 
-#define RECORD(id, Name, doc)                     \
-  inline view::Name ViewOf(const Name& record) {  \
-    view::Name view;                              \
+#define RECORD(id, Name, doc)                    \
+  inline view::Name ViewOf(const Name& record) { \
+    view::Name view;                             \
     (void)record;
 #define FIELD(Type, name, doc) view.name = AsView(record.name);
 #define END_RECORD() \
@@ -55,9 +57,9 @@ inline view::Words AsView(const std::vector<uint64_t>& words) { return {words.da
 #undef FIELD
 #undef END_RECORD
 
-#define RECORD(id, Name, doc)                             \
-  inline bool SameFields(const Name& a, const Name& b) {  \
-    (void)a, (void)b;                                     \
+#define RECORD(id, Name, doc)                            \
+  inline bool SameFields(const Name& a, const Name& b) { \
+    (void)a, (void)b;                                    \
     bool same = true;
 #define FIELD(Type, name, doc) same = same && a.name == b.name;
 #define END_RECORD() \
@@ -72,7 +74,8 @@ inline bool SameFields(const Unknown& a, const Unknown& b) {
 }
 
 inline bool Same(const Record& a, const Record& b) {
-  if (a.thread != b.thread || a.seq_before != b.seq_before || a.seq_after != b.seq_after) return false;
+  if (a.thread != b.thread || a.seq_before != b.seq_before || a.seq_after != b.seq_after)
+    return false;
   return std::visit(
       [](const auto& x, const auto& y) {
         if constexpr (std::is_same_v<decltype(x), decltype(y)>) return SameFields(x, y);
@@ -84,9 +87,9 @@ inline bool Same(const Record& a, const Record& b) {
 // A random record of each type, in the table's order.
 inline std::vector<Record> OneOfEach(Random& random) {
   std::vector<Record> records;
-#define RECORD(id, Name, doc)                                        \
-  records.emplace_back();                                            \
-  records.back().seq_before = random() >> (random() % 64);           \
+#define RECORD(id, Name, doc)                                          \
+  records.emplace_back();                                              \
+  records.back().seq_before = random() >> (random() % 64);             \
   records.back().seq_after = records.back().seq_before + random() % 9; \
   FillRecord(random, records.back().body.emplace<Name>());
 #define FIELD(Type, name, doc)

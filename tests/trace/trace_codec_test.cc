@@ -80,7 +80,10 @@ TEST(Codec, AnUnknownIdIsKept) {
 
 TEST(Codec, ALengthBeyondTheRecordIsMalformed) {
   bool good = true;
-  DecodeOne(ForeignWire(Text::kId, 5, "\x01\x7f" "abc"), 1, &good);  // text of 127 bytes, 3 are there
+  DecodeOne(ForeignWire(Text::kId, 5,
+                        "\x01\x7f"
+                        "abc"),
+            1, &good);  // text of 127 bytes, 3 are there
   EXPECT_FALSE(good);
   good = true;
   DecodeOne(ForeignWire(Stack::kId, 5, "\x01\x03\x01"), 1, &good);  // 3 words, 1 is there
@@ -111,7 +114,8 @@ TEST(Codec, AKernelWithTheLargestParameterBlockFits) {
   size_t bytes = Encode(buffer.data(), buffer.size(), 1, 2, launch);
   ASSERT_GT(bytes, size_t{1} << 14);  // the length takes three bytes
   bool good = false;
-  Record record = DecodeOne(std::string(buffer.begin(), buffer.begin() + static_cast<long>(bytes)), 1, &good);
+  Record record =
+      DecodeOne(std::string(buffer.begin(), buffer.begin() + static_cast<long>(bytes)), 1, &good);
   ASSERT_TRUE(good);
   EXPECT_EQ(std::get<Launch>(record.body).words, words);
   EXPECT_EQ(std::get<Launch>(record.body).stack, 9u);
@@ -126,7 +130,9 @@ TEST(Codec, WhatDoesNotFitIsRefusedAndNotCut) {
           if constexpr (!std::is_same_v<std::decay_t<decltype(body)>, Unknown>) {
             for (size_t room = 0; room < needed; ++room) {
               std::vector<uint8_t> exact(room);  // the sanitizer sees a byte too many
-              ASSERT_EQ(Encode(exact.data(), room, record.seq_before, record.seq_after, ViewOf(body)), 0u);
+              ASSERT_EQ(
+                  Encode(exact.data(), room, record.seq_before, record.seq_after, ViewOf(body)),
+                  0u);
             }
           }
         },
@@ -140,7 +146,8 @@ TEST(Codec, LongTextIsCut) {
   size_t bytes = Encode(buffer.data(), buffer.size(), 1, 1,
                         view::Text{.text_id = 1, .text = {text.data(), text.size()}});
   bool good = false;
-  Record record = DecodeOne(std::string(buffer.begin(), buffer.begin() + static_cast<long>(bytes)), 1, &good);
+  Record record =
+      DecodeOne(std::string(buffer.begin(), buffer.begin() + static_cast<long>(bytes)), 1, &good);
   ASSERT_TRUE(good);
   EXPECT_EQ(std::get<Text>(record.body).text.size(), kMaxText);
 }

@@ -26,13 +26,16 @@ TEST(Dump, ALine) {
   record.thread = 2;
   record.seq_before = 10;
   record.seq_after = 12;
-  record.body = Launch{.function = 0x7f0000001000, .stream = 1, .words = {8, 0x7f0000002000}, .result = -3};
-  EXPECT_EQ(DumpRecord(record),
-            "10-12 2 Launch function=0x7f0000001000 stream=1 context=0 kind=0 words=[8,0x7f0000002000] "
-            "result=-3 stack=0");
+  record.body =
+      Launch{.function = 0x7f0000001000, .stream = 1, .words = {8, 0x7f0000002000}, .result = -3};
+  EXPECT_EQ(
+      DumpRecord(record),
+      "10-12 2 Launch function=0x7f0000001000 stream=1 context=0 kind=0 words=[8,0x7f0000002000] "
+      "result=-3 stack=0");
   record.seq_after = 10;
   record.body = Module{.path = "a\"b\n", .build_id = "\x01\xff"};
-  EXPECT_EQ(DumpRecord(record), "10 2 Module base=0 begin=0 end=0 path=\"a\\\"b\\x0a\" build_id=01ff");
+  EXPECT_EQ(DumpRecord(record),
+            "10 2 Module base=0 begin=0 end=0 path=\"a\\\"b\\x0a\" build_id=01ff");
   record.body = ProcessEnd{};
   EXPECT_EQ(DumpRecord(record), "10 2 ProcessEnd");
 }
@@ -80,7 +83,8 @@ TEST(Dump, ATraceWithItsNotes) {
   auto reader = TraceReader::FromFile(std::move(*(*writer)->file().Share()));
   std::string text = DumpOf(*reader);
   EXPECT_EQ(text.find("# format 1."), 0u);
-  EXPECT_NE(text.find("\n1 3 NoteRelease tag=10\n2 1 NoteRelease tag=20\n# "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n1 3 NoteRelease tag=10\n2 1 NoteRelease tag=20\n# "), std::string::npos)
+      << text;
   EXPECT_NE(text.find("no end mark"), std::string::npos);
 }
 

@@ -40,7 +40,8 @@ TEST(TraceFile, ReadsBackInTheOrderOfTheNumbers) {
   Random random(1);
   auto writer = TraceWriter::Create(file.path);
   ASSERT_TRUE(writer) << writer.error().Text();
-  // Numbers are dealt to threads in runs; each thread writes its own in order, blocks close when they may.
+  // Numbers are dealt to threads in runs; each thread writes its own in order, blocks close when
+  // they may.
   std::vector<Record> expected;
   uint32_t thread = 1;
   for (uint64_t seq = 1; seq <= 40000; ++seq) {
@@ -145,7 +146,7 @@ void CheckFlightRecorder(TraceWriter* writer, uint64_t bound) {
     last_launch = record.seq_before;
   }
   EXPECT_EQ(names, 1u);
-  EXPECT_EQ(leaks, kSteps / 1000);             // what still lives is all there
+  EXPECT_EQ(leaks, kSteps / 1000);                  // what still lives is all there
   EXPECT_LE(allocs, frees + kSteps / 1000 + 2000);  // what was freed is gone, blocks apart
   EXPECT_EQ(last_launch, kSteps * 10 + 1);
   EXPECT_GT(launches, 1000u);

@@ -46,7 +46,8 @@ class SessionTest : public testing::Test {
   }
   RingWriter* NewRing(uint32_t thread) {
     int fd = -1;
-    RingWriter* writer = RingWriter::Create(kDefaultRingBytes, thread, OnFull::kBlock, control, &fd);
+    RingWriter* writer =
+        RingWriter::Create(kDefaultRingBytes, thread, OnFull::kBlock, control, &fd);
     session->AddRing(std::move(*RingReader::Map(fd)));
     return writer;
   }
@@ -81,7 +82,8 @@ TEST_F(SessionTest, ACallInProgressHoldsTheWatermark) {
 TEST_F(SessionTest, TheWatermarkIsTheCounterFromBeforeThePass) {
   RingWriter* ring = NewRing(1);
   uint64_t counter = session->Counter();
-  Put(ring, ring->Begin(), 1);  // drawn after the counter was read: another thread's may be under way
+  Put(ring, ring->Begin(),
+      1);  // drawn after the counter was read: another thread's may be under way
   ring->End();
   session->Drain(counter);
   EXPECT_EQ(noted.watermark, counter);

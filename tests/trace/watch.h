@@ -108,8 +108,8 @@ inline int Reap(pid_t pid) {
   return status;
 }
 
-// One tag as a hooked call writes it. The buffer is on the stack: nothing here may allocate, the child was
-// forked off a process with threads.
+// One tag as a hooked call writes it. The buffer is on the stack: nothing here may allocate, the
+// child was forked off a process with threads.
 inline bool PutTag(RingWriter* ring, uint64_t tag) {
   uint8_t buffer[128];
   uint64_t before = ring->Begin();

@@ -160,7 +160,8 @@ TEST(Driver, DamagedFilesAreNoModules) {
   const std::string header_only(reinterpret_cast<const char*>(&header), sizeof header);
   CUmodule module = nullptr;
   testing::internal::CaptureStderr();
-  for (const std::string& bytes : {std::string(), std::string("\177ELF"), header_only, header_only + "more"}) {
+  for (const std::string& bytes :
+       {std::string(), std::string("\177ELF"), header_only, header_only + "more"}) {
     std::ofstream(path, std::ios::binary) << bytes;
     EXPECT_EQ(CUDA_ERROR_INVALID_IMAGE, cuModuleLoad(&module, path.c_str()));
   }
