@@ -311,7 +311,7 @@ CheckResult Checker::Finish() {
   result.muted_private = muted_private_;
   result.untracked_bytes_accesses = untracked_;
   result.beginnings = beginnings_;
-  auto counts = [](const Lane& lane) { return lane.kind != Lane::Kind::kIncidental; };
+  auto counts = [](const Lane& lane) { return !lane.Counts(); };
   const std::vector<Lane>& lanes = order_.lanes();
   result.stats.operations = log_.size();
   result.stats.accesses = accesses_;

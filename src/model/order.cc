@@ -7,13 +7,6 @@
 namespace ss {
 namespace {
 
-uint64_t StreamKey(StreamId id, bool per_thread, HostId host) {
-  return per_thread ? id | (uint64_t{host} + 1) << 32 : id;
-}
-
-// Beyond this many incidental synchronisations the oldest go: they can only turn a hazard into
-// advice.
-constexpr size_t kMaxIncidental = 4096;
 // Host functions whose accesses may still come.
 constexpr size_t kMaxHostFunctions = 1024;
 
@@ -22,14 +15,6 @@ bool OnHost(MemoryKind kind) {
 }
 
 }  // namespace
-
-void UserSet::Add(uint32_t host) {
-  if (host < 64) {
-    low |= uint64_t{1} << host;
-  } else if (std::find(high.begin(), high.end(), host) == high.end()) {
-    high.push_back(host);
-  }
-}
 
 LaneId Order::NewLane(Lane::Kind kind) {
   if (lanes_.empty()) lanes_.emplace_back();  // lane 0 means "no lane"
@@ -74,102 +59,6 @@ void Order::BeginHost(const Op& op) {
   host.name = op.name;
   host.rank = op.aux;
   host_infos_[op.host] = {op.name, op.aux};
-}
-
-// --- streams
-// --------------------------------------------------------------------------------------
-
-Stream* Order::MakeStream(const Op& op, HostId thread) {
-  auto stream = std::make_unique<Stream>();
-  stream->id = op.stream;
-  stream->type = static_cast<StreamType>(op.aux);
-  stream->context = op.value >> 16;
-  stream->home = &contexts_[stream->context];
-  stream->device = static_cast<uint32_t>(op.value & 0xffff);
-  stream->rank = static_cast<uint32_t>(op.value >> 32);
-  stream->name = op.name;
-  stream->thread = thread;
-  stream->lane = NewLane(Lane::Kind::kStream);
-  stream->epoch = lanes_[stream->lane].epoch;
-  lanes_[stream->lane].stream = stream.get();
-  bool per_thread = stream->type == StreamType::kPerThread;
-  Stream* raw = stream.get();
-  streams_[StreamKey(op.stream, per_thread, thread)] = std::move(stream);
-  return raw;
-}
-
-// One legacy stream a context: a second declaration is another name for the same lane.
-void Order::Create(const Op& op) {
-  auto type = static_cast<StreamType>(op.aux);
-  if (Stream* known = type == StreamType::kPerThread ? nullptr : FindStream(op.stream, op.host)) {
-    known->name = op.name;  // renamed by an annotation
-    return;
-  }
-  if (type == StreamType::kPerThread) {
-    templates_[op.stream] = op;
-    for (auto& [key, stream] : streams_) {
-      if (stream->id == op.stream) stream->name = op.name;
-    }
-    return;
-  }
-  Context& context = contexts_[op.value >> 16];
-  if (type == StreamType::kLegacy && context.legacy != nullptr) {
-    aliases_[op.stream] = context.legacy;
-    return;
-  }
-  if (!RuleOn(Rule::kStreamGeneration)) {
-    for (auto& [key, old] : streams_) {
-      if (old->name != op.name || old->context != op.value >> 16) continue;
-      aliases_[op.stream] = old.get();
-      return;
-    }
-  }
-  Stream* stream = MakeStream(op, 0);
-  if (type == StreamType::kBlocking) context.blocking.push_back(stream);
-  if (!RuleOn(Rule::kNonBlockingApart) && type == StreamType::kNonBlocking) {
-    context.blocking.push_back(stream);
-  }
-  if (type == StreamType::kLegacy) context.legacy = stream;
-}
-
-Stream* Order::FindStream(StreamId id, HostId host) {
-  if (id == last_found_ && id != 0) return last_stream_;
-  if (auto found = streams_.find(id); found != streams_.end()) {
-    last_found_ = id;
-    return last_stream_ = found->second.get();
-  }
-  if (auto found = aliases_.find(id); found != aliases_.end()) return found->second;
-  if (!RuleOn(Rule::kPerThreadLane)) host = 0;
-  if (auto found = streams_.find(StreamKey(id, true, host)); found != streams_.end()) {
-    return found->second.get();
-  }
-  auto made = templates_.find(id);
-  if (made == templates_.end()) return nullptr;
-  Stream* stream = MakeStream(made->second, host);
-  stream->home->blocking.push_back(stream);
-  return stream;
-}
-
-void Order::Destroy(const Op& op) {
-  if (!RuleOn(Rule::kStreamGeneration)) return;
-  if (auto found = streams_.find(op.stream); found != streams_.end()) Retire(found->second.get());
-  if (templates_.erase(op.stream) == 0) return;
-  for (auto& [key, stream] : streams_) {
-    if (stream->id == op.stream) Retire(stream.get());
-  }
-}
-
-void Order::Retire(Stream* stream) {
-  if (stream->destroyed) return;
-  stream->destroyed = true;
-  auto& blocking = stream->home->blocking;
-  // What a blocking stream did is still waited for by the legacy stream's next operation.
-  if (Stream* legacy = stream->home->legacy;
-      legacy != nullptr && std::find(blocking.begin(), blocking.end(), stream) != blocking.end()) {
-    JoinInto(*legacy, *stream);
-  }
-  std::erase(blocking, stream);
-  retired_lanes_.push_back(stream->lane);
 }
 
 // --- knowledge
@@ -226,64 +115,6 @@ void Order::Prepare(Stream& stream, Host& host) {
   if (stream.joined_host_version == host.version) return;
   if (RuleOn(Rule::kHostKnowledge)) JoinInto(stream, host.clock);
   stream.joined_host_version = host.version;
-}
-
-// --- hand-over between host threads (rule 3)
-// ------------------------------------------------------
-
-void Order::Use(UserSet& users, Host& host) {
-  users.ForEach([&](uint32_t other) { LearnFrom(*hosts_[other], host); });
-  if (users.gone && !host.clock.Covers(*users.gone)) {
-    host.clock.Join(*users.gone);
-    Changed(host);
-  }
-  users.Add(host.slot);
-  users.last_user = host.slot;
-  users.last_news = news_;
-}
-
-void Order::LearnFrom(Host& other, Host& host) {
-  if (&other == &host || other.rank != host.rank) return;
-  if (other.slot >= host.taken.size()) host.taken.resize(other.slot + 1, 0);
-  if (host.taken[other.slot] == other.version) return;
-  host.taken[other.slot] = other.version;
-  if (host.clock.Covers(other.clock)) return;
-  host.clock.Join(other.clock);
-  Changed(host);
-}
-
-// Creation, allocation and plain CPU accesses neither give nor take.
-void Order::HandOver(const Op& op, std::vector<UserSet*>& users) {
-  if (strict_ || !RuleOn(Rule::kHandOver)) return;
-  switch (op.kind) {
-    case OpKind::kHostAccess:
-    case OpKind::kAlloc:
-    case OpKind::kHostBegin:
-    case OpKind::kStreamCreate:
-    case OpKind::kStreamDestroy:
-    case OpKind::kEventDestroy:
-    case OpKind::kHandoff:
-    case OpKind::kDeviceSync:
-    case OpKind::kSyncEnd:
-    case OpKind::kTagRelease:
-    case OpKind::kTagAcquire:
-    case OpKind::kHostEnd:
-    case OpKind::kBufferName:
-      return;
-    default:
-      break;
-  }
-  Host& host = EnsureHost(op.host);
-  bool on_event = op.kind == OpKind::kEventRecord || op.kind == OpKind::kStreamWaitEvent ||
-                  op.kind == OpKind::kEventSync || op.kind == OpKind::kEventQuery ||
-                  (op.flags & kLaunchEvent);
-  if (on_event) Use(events_[op.object].users, host);
-  if (op.kind != OpKind::kFree && op.stream != 0) {
-    if (Stream* stream = FindStream(op.stream, op.host)) Use(stream->users, host);
-  }
-  for (UserSet* buffer : users) {
-    if (buffer->last_user != host.slot || buffer->last_news != news_) Use(*buffer, host);
-  }
 }
 
 // --- dispatch
@@ -439,61 +270,6 @@ void Order::Cross(const Op& op, size_t index, Stream& stream, const Step& step) 
   ++stream.version;
 }
 
-// Rule 13: starts with its predecessor's start clock; a grid-dependency wait adds the predecessor's
-// completion and that alone. It runs beside the stream's lane, whose later work waits for it as for
-// all else.
-Step Order::ProgrammaticWork(const Op& op, Stream& stream, Host& host) {
-  auto start = std::make_shared<Clock>(*stream.last.start);
-  start->Raise(stream.lane, stream.last.start_epoch);
-  if (RuleOn(Rule::kHostKnowledge)) start->Join(host.clock);
-  AddImplicit(stream, start.get());  // rule 4 knows no exception for programmatic launches
-  if (op.flags & kPdlWait) start->Raise(stream.last.lane, stream.last.epoch);
-  LaneId lane = LaneBeside(stream, *start);
-  uint64_t epoch = ++lanes_[lane].epoch;
-  Step step{
-      .lane = lane, .epoch = epoch, .write_epoch = epoch, .start = start.get(), .stream = &stream};
-  // A programmatic launch behind this one starts after all that this one started after.
-  step.started_epoch = Count(stream, &stream.started);
-  step.started_lane = stream.started;
-  start->Raise(step.started_lane, step.started_epoch);
-  stream.last = {start, start->Get(stream.lane), lane, epoch};
-  if (op.flags & kLaunchEvent) RecordAtStart(op, stream, &step);
-  JoinInto(stream, *start);
-  if (stream.base.use_count() > 1) stream.base = std::make_shared<Clock>(*stream.base);
-  stream.base->Raise(lane, epoch);
-  ++stream.version;
-  return step;
-}
-
-LaneId Order::LaneBeside(Stream& stream, const Clock& start) {
-  for (LaneId lane : stream.beside) {
-    if (start.Get(lane) >= lanes_[lane].epoch) return lane;
-  }
-  LaneId lane = NewLane(Lane::Kind::kStream);
-  lanes_[lane].stream = &stream;
-  stream.beside.push_back(lane);
-  return lane;
-}
-
-// Rule 7: the event fires when the kernel's blocks start, so it covers what the kernel itself
-// waited for.
-void Order::RecordAtStart(const Op& op, Stream& stream, Step* step) {
-  Event& event = events_[op.object];
-  event.recorded = true;
-  event.producer = op.stream;
-  if (!RuleOn(Rule::kLaunchEventEarly)) {
-    event.snapshot = {stream.base, stream.last.lane, stream.last.epoch};
-    return;
-  }
-  if (step->started_lane == 0) {
-    step->started_epoch = Count(stream, &stream.started);
-    step->started_lane = stream.started;
-  }
-  auto base = std::make_shared<Clock>(*stream.last.start);
-  base->Raise(step->started_lane, step->started_epoch);
-  event.snapshot = {base, stream.lane, stream.last.start_epoch};
-}
-
 uint64_t Order::Count(Stream& stream, LaneId* lane) {
   if (*lane == 0) {
     *lane = NewLane(Lane::Kind::kIncidental);
@@ -560,7 +336,7 @@ void Order::Wait(const Op& op, Host& host) {
 // What incidental synchronisations a thread had behind it is nothing that a wait is for.
 bool Order::Redundant(const Stream& stream, const Snapshot& snapshot) const {
   for (LaneId lane = 1; lane < lanes_.size(); ++lane) {
-    bool counts = lane != stream.lane && lanes_[lane].kind != Lane::Kind::kIncidental;
+    bool counts = lane != stream.lane && !lanes_[lane].Counts();
     if (counts && snapshot.Get(lane) > stream.base->Get(lane)) return false;
   }
   return true;
@@ -636,161 +412,6 @@ void Order::SyncDevice(const Op& op, Host& host) {
   }
 }
 
-// --- what detectors ask
-// ---------------------------------------------------------------------------
-
-const Event* Order::FindEvent(EventId id) const {
-  auto found = events_.find(id);
-  return found == events_.end() ? nullptr : &found->second;
-}
-
-void Order::NextStart(StreamId id, HostId host, Clock* clock) {
-  if (Stream* stream = FindStream(id, host)) WithImplicit(*stream, clock);
-}
-
-// What a next operation on the stream would wait for, without being one: a synchronisation or a
-// question must not move the legacy lane, or later operations on blocking streams would gain an
-// edge that the hardware does not have (probed: docs/results, rule 4).
-void Order::WithImplicit(const Stream& stream, Clock* clock) const {
-  clock->Join(*stream.base);
-  clock->Raise(stream.lane, stream.epoch);
-  AddImplicit(stream, clock);
-}
-
-void Order::AddImplicit(const Stream& stream, Clock* clock) const {
-  auto add = [&](const Stream& other) {
-    clock->Join(*other.base);
-    clock->Raise(other.lane, other.epoch);
-  };
-  const Context& context = *stream.home;
-  if (stream.type == StreamType::kLegacy) {
-    if (!RuleOn(Rule::kLegacyWaitsBlocking)) return;
-    for (const Stream* blocking : context.blocking) add(*blocking);
-  } else if (stream.type != StreamType::kNonBlocking || !RuleOn(Rule::kNonBlockingApart)) {
-    if (context.legacy != nullptr && RuleOn(Rule::kBlockingWaitsLegacy)) add(*context.legacy);
-  }
-}
-
-void Order::AddFrontier(StreamId id, HostId host, Clock* clock) {
-  Stream* stream = FindStream(id, host);
-  if (stream == nullptr) return;
-  clock->Join(*stream->base);
-  clock->Raise(stream->lane, stream->epoch);
-}
-
-Clock Order::Frontier(LaneId lane) const {
-  const Lane& info = lanes_[lane];
-  if (info.kind == Lane::Kind::kHost) return hosts_[info.host]->clock;
-  Clock clock = *info.stream->base;
-  clock.Raise(info.stream->lane, info.stream->epoch);
-  return clock;
-}
-
-Clock Order::KnownAtFree(HostId id) {
-  Clock clock;
-  KnownAtFree(id, &clock);
-  return clock;
-}
-
-void Order::KnownAtFree(HostId id, Clock* clock) {
-  AtFree known = LookAtFree(id);
-  *clock = *known.own;
-  if (known.seen != nullptr) clock->Join(*known.seen);
-}
-
-Order::AtFree Order::LookAtFree(HostId id) {
-  const Host& caller = EnsureHost(id);
-  if (strict_ || !RuleOn(Rule::kSeenByAnyThread)) return {&caller.clock, nullptr};
-  if (shown_news_ != news_) {
-    for (const auto& host : hosts_) {
-      if (host && host->shown_version != host->version) Show(*host);
-    }
-    shown_news_ = news_;
-  }
-  return {&caller.clock, &seen_[caller.rank]};
-}
-
-bool Order::NextStartKnows(const Stream& stream, LaneId lane, uint64_t epoch) const {
-  auto knows = [&](const Stream& other) {
-    return (other.lane == lane && other.epoch >= epoch) || other.base->Get(lane) >= epoch;
-  };
-  if (knows(stream)) return true;
-  const Context& context = *stream.home;
-  if (stream.type == StreamType::kLegacy) {
-    if (!RuleOn(Rule::kLegacyWaitsBlocking)) return false;
-    return std::any_of(context.blocking.begin(), context.blocking.end(),
-                       [&](const Stream* blocking) { return knows(*blocking); });
-  }
-  if (stream.type == StreamType::kNonBlocking && RuleOn(Rule::kNonBlockingApart)) return false;
-  return context.legacy != nullptr && RuleOn(Rule::kBlockingWaitsLegacy) && knows(*context.legacy);
-}
-
-void Order::Show(Host& host) {
-  Clock& seen = seen_[host.rank];
-  for (LaneId lane = 1; lane < host.clock.size(); ++lane) {
-    if (lanes_[lane].kind != Lane::Kind::kHost) seen.Raise(lane, host.clock.Get(lane));
-  }
-  host.shown_version = host.version;
-}
-
-// --- incidental synchronisation
-// -------------------------------------------------------------------
-
-void Order::AddIncidental(Host& host, Clock source) {
-  Expand(&source, {}, true);  // closed: what the source knew incidentally is passed on
-  if (host.incidental == 0) {
-    host.incidental = NewLane(Lane::Kind::kIncidental);
-  }
-  uint64_t epoch = ++lanes_[host.incidental].epoch;
-  host.clock.Raise(host.incidental, epoch);
-  Changed(host);
-  // Cumulative: who knows this one knows the thread's earlier ones, so one look a thread is enough.
-  auto& edges = incidental_[host.incidental];
-  if (!edges.empty()) source.Join(edges.back().source);
-  edges.push_back({std::move(source), host.incidental, epoch});
-  incidental_lanes_.push_back(host.incidental);
-  if (incidental_lanes_.size() > kMaxIncidental) DropOldestIncidental();
-}
-
-void Order::DropOldestIncidental() {
-  auto oldest = incidental_.find(incidental_lanes_.front());
-  incidental_lanes_.pop_front();
-  oldest->second.pop_front();
-  if (oldest->second.empty()) incidental_.erase(oldest);
-}
-
-void Order::AddIncidentalDeviceSync(HostId id, uint32_t device, uint32_t rank) {
-  Clock all;
-  for (auto& [key, stream] : streams_) {
-    if (stream->device != device || stream->rank != rank) continue;
-    all.Join(*stream->base);
-    all.Raise(stream->lane, stream->epoch);
-  }
-  AddIncidental(EnsureHost(id), std::move(all));
-}
-
-void Order::Expand(Clock* clock, const std::vector<ConditionalEdge>& edges, bool incidental) const {
-  auto learn = [&](const ConditionalEdge& edge) {
-    if (clock->Get(edge.lane) < edge.epoch || clock->Covers(edge.source)) return false;
-    clock->Join(edge.source);
-    return true;
-  };
-  auto latest = [&](LaneId lane, const std::deque<ConditionalEdge>& list) {
-    auto known = [](uint64_t epoch, const ConditionalEdge& edge) { return epoch < edge.epoch; };
-    auto after = std::upper_bound(list.begin(), list.end(), clock->Get(lane), known);
-    return after == list.begin() ? nullptr : &*std::prev(after);
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const ConditionalEdge& edge : edges) changed |= learn(edge);
-    if (!incidental) continue;
-    for (const auto& [lane, list] : incidental_) {
-      const ConditionalEdge* edge = latest(lane, list);
-      if (edge != nullptr && learn(*edge)) changed = true;
-    }
-  }
-}
-
 void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
   if (step.stream == nullptr || op.access_count == 0) return;
   Host& host = EnsureHost(op.host);
@@ -841,67 +462,6 @@ void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
   } else if (!RuleOn(Rule::kPinnedCopyAsync)) {
     learn(step.write_epoch);
   }
-}
-
-// --- lanes that come and go
-// -----------------------------------------------------------------------
-
-void Order::MarkConditional(std::vector<bool>* live) const {
-  for (const auto& [lane, edges] : incidental_) (*live)[lane] = true;
-}
-
-void Order::RecycleLanes(const std::vector<bool>& live) {
-  std::vector<LaneId> still;
-  for (LaneId lane : retired_lanes_) {
-    Stream* stream = lanes_[lane].stream;
-    std::vector<LaneId> lanes = stream->beside;
-    lanes.push_back(lane);
-    for (const Stream::Staging& staging : stream->staging) lanes.push_back(staging.lane);
-    for (LaneId counter : {stream->started, stream->marks}) {
-      if (counter != 0) lanes.push_back(counter);
-    }
-    if (std::any_of(lanes.begin(), lanes.end(), [&](LaneId l) { return live[l]; })) {
-      still.push_back(lane);
-      continue;
-    }
-    std::erase_if(host_functions_, [&](const HostFunction& f) { return f.stream == stream; });
-    next_host_function_ = host_functions_.size();
-    if (last_stream_ == stream) last_found_ = 0;
-    streams_.erase(StreamKey(stream->id, stream->type == StreamType::kPerThread, stream->thread));
-    free_lanes_.insert(free_lanes_.end(), lanes.begin(), lanes.end());
-  }
-  retired_lanes_ = std::move(still);
-}
-
-void Order::ForgetEndedHosts(const std::vector<bool>& live, const std::vector<UserSet*>& buffers) {
-  std::vector<bool> ended(hosts_.size(), false);
-  for (const auto& host : hosts_) {
-    bool counted = host && host->incidental != 0 && live[host->incidental];
-    if (!host || !host->ended || live[host->lane] || counted) continue;
-    ended[host->slot] = true;
-    Show(*host);
-  }
-  for (auto& [key, stream] : streams_) Fold(stream->users, ended);
-  for (auto& [id, event] : events_) Fold(event.users, ended);
-  for (UserSet* users : buffers) Fold(*users, ended);
-  for (auto& host : hosts_) {
-    if (!host || !ended[host->slot]) continue;
-    free_lanes_.push_back(host->lane);
-    if (host->incidental != 0) free_lanes_.push_back(host->incidental);
-    if (slots_[host->id] == host->slot) slots_[host->id] = kNoSlot;
-    --ended_hosts_;
-    host.reset();
-  }
-}
-
-void Order::Fold(UserSet& users, const std::vector<bool>& ended) {
-  users.ForEach([&](uint32_t slot) {
-    if (!ended[slot]) return;
-    if (!users.gone) users.gone = std::make_unique<Clock>();
-    users.gone->Join(hosts_[slot]->clock);
-    if (slot < 64) users.low &= ~(uint64_t{1} << slot);
-  });
-  std::erase_if(users.high, [&](uint32_t slot) { return ended[slot]; });
 }
 
 }  // namespace ss

@@ -104,7 +104,7 @@ struct Host {
   StringId name = 0;
   uint32_t rank = 0;
   LaneId lane = 0;
-  LaneId incidental = 0;
+  LaneId incidental = 0, incidental_cpu = 0;
   Clock clock;                 // includes the thread's own epoch
   uint64_t version = 0;        // changes with the clock; no two clocks ever share one
   uint64_t shown_version = 0;  // what Order::seen_ holds of it
@@ -114,12 +114,17 @@ struct Host {
 
 struct Lane {
   // kIncidental: where a thread counts its incidental synchronisations, apart from its CPU
-  // accesses.
-  enum class Kind : uint8_t { kHost, kStream, kIncidental };
+  // accesses. kIncidentalCpu: the same again, for what they had of CPU accesses behind them.
+  enum class Kind : uint8_t { kHost, kStream, kIncidental, kIncidentalCpu };
   Kind kind{};
   uint32_t host = 0;         // kHost: slot
   Stream* stream = nullptr;  // kStream
   uint64_t epoch = 0;        // last epoch given out; survives recycling
+
+  // Counts something and runs nothing.
+  bool Counts() const { return kind == Kind::kIncidental || kind == Kind::kIncidentalCpu; }
+  // What any thread knows of it may count at another thread's free (rule 19).
+  bool Shown() const { return kind != Kind::kHost && kind != Kind::kIncidentalCpu; }
 };
 
 // The streams that order implicitly (rule 4).
@@ -197,7 +202,9 @@ class Order {
   // A point between two operations of the stream: who comes to know of it knows of whatever a
   // ConditionalEdge hangs on it. Redundant waits are not told apart by it.
   std::pair<LaneId, uint64_t> Mark(StreamId stream, HostId host);
-  Stream* FindStream(StreamId id, HostId host);
+  Stream* FindStream(StreamId id, HostId host) {
+    return id == last_found_ && id != 0 ? last_stream_ : LookUpStream(id, host);
+  }
   const Event* FindEvent(EventId id) const;
   // Whether everything that the event's record covers was already known to the stream (redundant
   // wait). Valid right after Apply() of a wait.
@@ -236,6 +243,7 @@ class Order {
   void Changed(Host& host) { host.version = ++news_; }
   void LearnFrom(Host& other, Host& host);
   void Show(Host& host);
+  void RaiseShown(const Clock& from, Clock* to) const;
   void Fold(UserSet& users, const std::vector<bool>& ended);
   void Retire(Stream* stream);
   void Learn(Host& host, const Snapshot& snapshot);
@@ -252,6 +260,10 @@ class Order {
   void Create(const Op& op);
   void Destroy(const Op& op);
   Stream* MakeStream(const Op& op, HostId thread);
+  Stream* LookUpStream(StreamId id, HostId host);
+  static uint64_t StreamKey(StreamId id, bool per_thread, HostId host) {
+    return per_thread ? id | (uint64_t{host} + 1) << 32 : id;
+  }
   void HandOver(const Op& op, std::vector<UserSet*>& users);
   void Use(UserSet& users, Host& host);
   void Record(const Op& op, size_t index, Host& host);
@@ -265,6 +277,7 @@ class Order {
   void Cross(const Op& op, size_t index, Stream& stream, const Step& step);
   Step HostWork(Host& host);
   void AddIncidental(Host& host, Clock source);
+  void AddIncidentalEdge(Host& host, LaneId lane, Clock source);
   void DropOldestIncidental();
   bool Redundant(const Stream& stream, const Snapshot& snapshot) const;
   void EndSync(const Op& op, Host& host);

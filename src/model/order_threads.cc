@@ -1,0 +1,72 @@
+// What host threads hand over to each other with the objects that they share (rule 3).
+#include <algorithm>
+
+#include "src/model/order.h"
+#include "src/model/rules.h"
+
+namespace ss {
+
+void UserSet::Add(uint32_t host) {
+  if (host < 64) {
+    low |= uint64_t{1} << host;
+  } else if (std::find(high.begin(), high.end(), host) == high.end()) {
+    high.push_back(host);
+  }
+}
+
+void Order::Use(UserSet& users, Host& host) {
+  users.ForEach([&](uint32_t other) { LearnFrom(*hosts_[other], host); });
+  if (users.gone && !host.clock.Covers(*users.gone)) {
+    host.clock.Join(*users.gone);
+    Changed(host);
+  }
+  users.Add(host.slot);
+  users.last_user = host.slot;
+  users.last_news = news_;
+}
+
+void Order::LearnFrom(Host& other, Host& host) {
+  if (&other == &host || other.rank != host.rank) return;
+  if (other.slot >= host.taken.size()) host.taken.resize(other.slot + 1, 0);
+  if (host.taken[other.slot] == other.version) return;
+  host.taken[other.slot] = other.version;
+  if (host.clock.Covers(other.clock)) return;
+  host.clock.Join(other.clock);
+  Changed(host);
+}
+
+// Creation, allocation and plain CPU accesses neither give nor take.
+void Order::HandOver(const Op& op, std::vector<UserSet*>& users) {
+  if (strict_ || !RuleOn(Rule::kHandOver)) return;
+  switch (op.kind) {
+    case OpKind::kHostAccess:
+    case OpKind::kAlloc:
+    case OpKind::kHostBegin:
+    case OpKind::kStreamCreate:
+    case OpKind::kStreamDestroy:
+    case OpKind::kEventDestroy:
+    case OpKind::kHandoff:
+    case OpKind::kDeviceSync:
+    case OpKind::kSyncEnd:
+    case OpKind::kTagRelease:
+    case OpKind::kTagAcquire:
+    case OpKind::kHostEnd:
+    case OpKind::kBufferName:
+      return;
+    default:
+      break;
+  }
+  Host& host = EnsureHost(op.host);
+  bool on_event = op.kind == OpKind::kEventRecord || op.kind == OpKind::kStreamWaitEvent ||
+                  op.kind == OpKind::kEventSync || op.kind == OpKind::kEventQuery ||
+                  (op.flags & kLaunchEvent);
+  if (on_event) Use(events_[op.object].users, host);
+  if (op.kind != OpKind::kFree && op.stream != 0) {
+    if (Stream* stream = FindStream(op.stream, op.host)) Use(stream->users, host);
+  }
+  for (UserSet* buffer : users) {
+    if (buffer->last_user != host.slot || buffer->last_news != news_) Use(*buffer, host);
+  }
+}
+
+}  // namespace ss
