@@ -213,6 +213,7 @@ Tenant* Checker::NewTenant(const Op& op, size_t index, const Access& range) {
   if (spare_tenants_.empty()) spare_tenants_.push_back(std::make_unique<Tenant>());
   Tenant* tenant = tenants_.emplace_back(std::move(spare_tenants_.back())).get();
   spare_tenants_.pop_back();
+  *tenant = {};
   tenant->id = op.object;
   tenant->name = op.name;
   tenant->kind = range.memory;
@@ -292,7 +293,6 @@ void Checker::DropUnusedTenants() {
   auto gone = std::partition(tenants_.begin(), tenants_.end(),
                              [](const auto& tenant) { return tenant->used; });
   for (auto at = gone; at != tenants_.end() && spare_tenants_.size() < kMaxSpare; ++at) {
-    **at = Tenant{};
     spare_tenants_.push_back(std::move(*at));
   }
   tenants_.erase(gone, tenants_.end());

@@ -61,12 +61,20 @@ Cell* Shadow::Find(uint64_t address, uint64_t* begin) {
   return &it->second;
 }
 
-void Shadow::SplitAt(uint64_t address) {
-  auto it = Seek(address);
-  if (it == map_.end() || it->first >= address) return;
-  Cell tail = it->second.Copy();
-  it->second.end = address;
-  map_.emplace(address, std::move(tail));
+Shadow::Map::iterator Shadow::Split(Map::iterator cell, uint64_t address) {
+  Cell tail = cell->second.Copy();
+  cell->second.end = address;
+  return map_.emplace_hint(std::next(cell), address, std::move(tail));
+}
+
+// Mostly the range is one cell that the cache has lost: one walk down the map is enough then.
+Shadow::Map::iterator Shadow::Cut(uint64_t begin, uint64_t end) {
+  auto first = Seek(begin);
+  if (first == map_.end()) return first;
+  if (first->first < begin) first = Split(first, begin);
+  auto last = first->second.end >= end ? first : Seek(end);
+  if (last != map_.end() && last->first < end && last->second.end > end) Split(last, end);
+  return first;
 }
 
 Shadow::Map::iterator Shadow::EraseCell(Map::iterator cell) {
@@ -86,10 +94,8 @@ void Shadow::Define(uint64_t begin, uint64_t end, Tenant* tenant, std::vector<Te
     cell->tenant = tenant;
     return;
   }
-  SplitAt(begin);
-  SplitAt(end);
   uint64_t at = begin;
-  auto it = map_.lower_bound(begin);
+  auto it = Cut(begin, end);
   while (at < end) {
     if (it == map_.end() || it->first > at) {
       uint64_t stop = it == map_.end() ? end : std::min(end, it->first);
@@ -108,9 +114,7 @@ void Shadow::Define(uint64_t begin, uint64_t end, Tenant* tenant, std::vector<Te
 }
 
 void Shadow::Erase(uint64_t begin, uint64_t end) {
-  SplitAt(begin);
-  SplitAt(end);
-  auto it = map_.lower_bound(begin);
+  auto it = Cut(begin, end);
   while (it != map_.end() && it->first < end) it = EraseCell(it);
 }
 

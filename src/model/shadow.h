@@ -105,7 +105,10 @@ class Shadow {
   void Remember(Map::iterator cell) { cache_[Slot(cell->first)] = cell; }
   void GrowCache();
   Map::iterator Seek(uint64_t address);
-  void SplitAt(uint64_t address);
+  // Cells that reach over either end are split there. Returns the first cell at or behind `begin`.
+  Map::iterator Cut(uint64_t begin, uint64_t end);
+  // The part of the cell behind the address becomes a cell of its own, which is returned.
+  Map::iterator Split(Map::iterator cell, uint64_t address);
   Map::iterator EraseCell(Map::iterator cell);
 
   static constexpr size_t kSmallestCache = 1024;  // a power of two, as all sizes of the cache
@@ -131,10 +134,9 @@ uint64_t Shadow::ForEach(uint64_t begin, uint64_t end, F f) {
     f(begin, *cell);
     return 0;
   }
-  SplitAt(begin);
-  SplitAt(end);
+  auto it = Cut(begin, end);
   uint64_t uncovered = 0, at = begin;
-  for (auto it = map_.lower_bound(begin); it != map_.end() && it->first < end; ++it) {
+  for (; it != map_.end() && it->first < end; ++it) {
     uncovered += it->first - at;
     at = it->second.end;
     Remember(it);

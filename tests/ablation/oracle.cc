@@ -68,15 +68,22 @@ class Closure {
 bool HostFree(const Op& op) { return op.kind == OpKind::kFree; }
 
 // Where a free of a tenancy must find its uses: a host's in its own knowledge, one in stream order
-// before its start; both in what any thread saw.
-Nodes FreeTargets(const Timeline& timeline, size_t free, bool host) {
-  Nodes targets = {timeline.nodes(free).start};
-  if (host) targets = {timeline.nodes(free).call, timeline.nodes(free).ret};
+// before its start; both, unless a thread's own CPU access is the use, in what any thread saw.
+struct FreeTargets {
+  Nodes own, any;
+};
+
+FreeTargets TargetsOf(const Timeline& timeline, size_t free, bool host) {
+  FreeTargets targets{.own = {timeline.nodes(free).start}, .any = {}};
+  if (host) targets.own = {timeline.nodes(free).call, timeline.nodes(free).ret};
+  targets.any = targets.own;
   for (const reference::Acquisition& seen : timeline.acquisitions()) {
-    if (seen.op < free) targets.push_back(seen.node);
+    if (seen.op < free) targets.any.push_back(seen.node);
   }
   return targets;
 }
+
+bool ByThread(const Op& use) { return use.kind == OpKind::kHostAccess && use.aux != 1; }
 
 }  // namespace
 
@@ -144,16 +151,18 @@ std::vector<bool> Oracle::Answers() const {
   std::sort(roots.begin(), roots.end());
   roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
   const Closure closure(timeline.graph(), roots);
-  std::unordered_map<size_t, Nodes> frees;
+  std::unordered_map<size_t, FreeTargets> frees;
+  auto targets = [&](const Question& question) {
+    const size_t second = question.second;
+    if (question.what != What::kFree) return Nodes{timeline.nodes(second).start};
+    if (!frees.contains(second)) {
+      frees[second] = TargetsOf(timeline, second, HostFree(program_.ops[second]));
+    }
+    return ByThread(program_.ops[question.first]) ? frees[second].own : frees[second].any;
+  };
   std::vector<bool> answers;
   for (const Question& question : questions_) {
-    const size_t second = question.second;
-    const bool free = question.what == What::kFree;
-    if (free && !frees.contains(second)) {
-      frees[second] = FreeTargets(timeline, second, HostFree(program_.ops[second]));
-    }
-    answers.push_back(closure.Reaches(root(question),
-                                      free ? frees[second] : Nodes{timeline.nodes(second).start}));
+    answers.push_back(closure.Reaches(root(question), targets(question)));
   }
   return answers;
 }
