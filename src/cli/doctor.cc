@@ -104,6 +104,16 @@ void Python() {
       "the PyTorch helper is built on the machine that it runs on: install g++, or set CXX");
 }
 
+// What `streamsan pipeline watch` needs beside a GPU.
+void PipelineWatch() {
+  Result<std::string> library = FindPipelineLibrary();
+  Say(library.has_value(), "pipeline watch", library ? *library : "not in this installation",
+      library ? "" : library.error().remedy);
+  Result<std::string> sanitizer = FindSanitizerLibrary();
+  Say(sanitizer.has_value(), "Sanitizer API", sanitizer ? *sanitizer : "not found",
+      sanitizer ? "" : sanitizer.error().remedy);
+}
+
 void Tool(const char* name, const char* command, const char* remedy) {
   std::string line = FirstLine(command);
   Say(!line.empty(), name, line.empty() ? "not found" : line, remedy);
@@ -121,6 +131,7 @@ int DoctorCommand() {
   Ptrace();
   Tool("nvdisasm", "nvdisasm --version | tail -1",
        "without it, what a kernel reads and writes comes from annotations alone");
+  PipelineWatch();
   Python();
   Tool("PyTorch", "python3 -c 'import torch; print(torch.__version__)'",
        "only needed to watch PyTorch programs");

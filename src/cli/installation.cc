@@ -9,6 +9,8 @@ namespace ss {
 namespace {
 
 constexpr char kLibrary[] = "libstreamsan_capture.so";
+constexpr char kPipelineLibrary[] = "libstreamsan_pipeline.so";
+constexpr char kSanitizer[] = "libsanitizer-public.so";
 
 std::string RealPath(const std::string& path) {
   char resolved[PATH_MAX];
@@ -22,20 +24,55 @@ std::string ProgramDirectory() {
   return self.substr(0, self.rfind('/'));
 }
 
-Result<std::string> FindCaptureLibrary() {
-  if (const char* stated = std::getenv("STREAMSAN_CAPTURE_LIBRARY")) {
+namespace {
+
+// The file that the environment's `variable` names, else `name` beside the program.
+Result<std::string> FindLibrary(const char* name, const char* variable, const char* remedy) {
+  if (const char* stated = std::getenv(variable)) {
     std::string path = RealPath(stated);
     if (!path.empty()) return path;
-    return Fail(stated, "does not exist", "STREAMSAN_CAPTURE_LIBRARY names the capture library");
+    return Fail(stated, "does not exist", std::string(variable) + " names the library");
   }
   std::string bin = ProgramDirectory();
   for (const char* folder :
        {"/../lib/", "/../lib64/", "/../lib/x86_64-linux-gnu/", "/../lib/aarch64-linux-gnu/", "/"}) {
-    std::string path = RealPath(bin + folder + kLibrary);
+    std::string path = RealPath(bin + folder + name);
     if (!path.empty()) return path;
   }
-  return Fail(bin + "/../lib/" + kLibrary, "does not exist",
-              "build or install the whole tool, or name the file in STREAMSAN_CAPTURE_LIBRARY");
+  return Fail(bin + "/../lib/" + name, "does not exist", remedy);
+}
+
+}  // namespace
+
+Result<std::string> FindCaptureLibrary() {
+  return FindLibrary(
+      kLibrary, "STREAMSAN_CAPTURE_LIBRARY",
+      "build or install the whole tool, or name the file in STREAMSAN_CAPTURE_LIBRARY");
+}
+
+Result<std::string> FindPipelineLibrary() {
+  return FindLibrary(kPipelineLibrary, "STREAMSAN_PIPELINE_LIBRARY",
+                     "this build has no pipeline watch: configure it where nvcc and the Sanitizer "
+                     "API's headers are "
+                     "(-DSTREAMSAN_PIPELINE_WATCH=ON)");
+}
+
+Result<std::string> FindSanitizerLibrary() {
+  constexpr char kVariable[] = "STREAMSAN_SANITIZER_LIBRARY";
+  if (std::getenv(kVariable)) return FindLibrary(kSanitizer, kVariable, "");
+  const char* home = std::getenv("CUDA_HOME");
+  for (const std::string& toolkit :
+       {std::string(home ? home : ""), std::string("/usr/local/cuda"), std::string("/opt/cuda")}) {
+    for (const char* folder :
+         {"/compute-sanitizer/", "/extras/compute-sanitizer/", "/lib/", "/lib64/"}) {
+      std::string path = toolkit.empty() ? "" : RealPath(toolkit + folder + kSanitizer);
+      if (!path.empty()) return path;
+    }
+  }
+  return Fail(kSanitizer, "not found",
+              "it comes with a CUDA toolkit (compute-sanitizer) or `pip install "
+              "nvidia-cuda-sanitizer-api`: set "
+              "CUDA_HOME, or name it in STREAMSAN_SANITIZER_LIBRARY");
 }
 
 std::string FindPythonSite() {

@@ -15,6 +15,14 @@ std::string ProgramDirectory();
 // ../lib/ARCH) and STREAMSAN_CAPTURE_LIBRARY does not name it.
 Result<std::string> FindCaptureLibrary();
 
+// Absolute path of libstreamsan_pipeline.so, which watches mbarriers. Error: this installation was
+// built without it, and STREAMSAN_PIPELINE_LIBRARY does not name it.
+Result<std::string> FindPipelineLibrary();
+
+// NVIDIA's Sanitizer API: STREAMSAN_SANITIZER_LIBRARY, else a CUDA toolkit's. It is theirs, never
+// shipped.
+Result<std::string> FindSanitizerLibrary();
+
 // The folder whose sitecustomize.py brings the plug-ins into every Python of a watched program; ""
 // where this installation has none (a build without the Python package).
 std::string FindPythonSite();

@@ -192,7 +192,8 @@ class CommandLine {
     auto* pipeline = app_.add_subcommand("pipeline", "mbarrier protocols inside a kernel");
     pipeline->require_subcommand(1);
     auto* check = pipeline->add_subcommand("check", "Verify a protocol for every schedule");
-    check->add_option("PATH", pipeline_.paths, ".pipe files or directories")->required();
+    check->add_option("PATH", pipeline_.paths, ".pipe files, recordings (.sslog) or directories")
+        ->required();
     check->add_option("--format", words_.format, "text or json")
         ->check(CLI::IsMember({"text", "json"}))
         ->capture_default_str();
@@ -221,6 +222,54 @@ class CommandLine {
       pipeline_.report.min_confidence = ParseConfidence(words_.confidence);
       exit_ = PipelineCommand(pipeline_);
     });
+    AddPipelineWatch(pipeline);
+  }
+
+  void AddPipelineWatch(CLI::App* pipeline) {
+    auto* watch =
+        pipeline->add_subcommand("watch", "Watch a program's kernels: watch [OPTIONS] -- PROGRAM");
+    ReportOptions& report = pipeline_watch_.report;
+    watch->add_option("--format", words_.format, "text or json")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
+    watch->add_option("--report", report.report_file, "Write the report to FILE, not to stderr")
+        ->type_name("FILE");
+    watch->add_option("--print-limit", report.print_limit, "Spell out at most N hazards")
+        ->type_name("N")
+        ->capture_default_str();
+    watch->add_option("-o,--output", pipeline_watch_.output,
+                      "Also keep the recordings: a directory");
+    const auto number = [watch](const char* name, uint32_t& value, uint32_t most,
+                                const char* text) {
+      watch->add_option(name, value, text)
+          ->type_name("N")
+          ->check(CLI::Range(1U, most))
+          ->capture_default_str();
+    };
+    number("--launches", pipeline_watch_.launches, 1U << 15,
+           "Watch the first N launches of each kernel");
+    number("--blocks", pipeline_watch_.blocks, 1U << 20,
+           "Watch N blocks of a launch, spread over its grid");
+    number("--log-mb", pipeline_watch_.log_mb, 4096, "Room for records");
+    number("--hang-after", pipeline_watch_.hang_seconds, 3600,
+           "Take N seconds of waiting without any event for a hang");
+    watch->add_option("--error-exitcode", report.error_exitcode, "Exit code when there are hazards")
+        ->check(CLI::Range(0, 255))
+        ->capture_default_str();
+    watch
+        ->add_flag("--require-coverage{100}", report.require_coverage,
+                   "Exit 3 when not every launch and block was watched")
+        ->check(CLI::Range(0, 100));
+    watch->add_option("PROGRAM", words_.program, "With its arguments, behind --");
+    watch->callback([this] {
+      pipeline_watch_.report.format = words_.format == "json" ? Format::kJson : Format::kText;
+      pipeline_watch_.command = words_.program;
+      pipeline_watch_.command.insert(pipeline_watch_.command.end(), behind_.begin(), behind_.end());
+      exit_ = pipeline_watch_.command.empty()
+                  ? Complain({"", "no program given",
+                              "usage: streamsan pipeline watch [OPTIONS] -- PROGRAM [ARGUMENTS]"})
+                  : PipelineWatchCommand(pipeline_watch_);
+    });
   }
 
   bool Finish(ReportOptions& options) {
@@ -238,6 +287,7 @@ class CommandLine {
   DumpCommandOptions dump_;
   KernelsCommandOptions kernels_;
   PipelineCommandOptions pipeline_;
+  WatchCommandOptions pipeline_watch_;
   AblateCommandOptions ablate_;
   int exit_ = kExitOk;
 };

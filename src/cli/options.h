@@ -69,7 +69,17 @@ struct AblateCommandOptions {
 struct PipelineCommandOptions {
   ReportOptions report;
   uint64_t max_states = 200'000;   // of the search where a protocol is not safe
-  std::vector<std::string> paths;  // .pipe
+  std::vector<std::string> paths;  // .pipe, or recordings (.sslog)
+};
+
+struct WatchCommandOptions {
+  ReportOptions report;
+  std::string output;     // directory of the recordings, "" = none kept
+  uint32_t launches = 8;  // watched of each kernel
+  uint32_t blocks = 32;   // watched of each launch
+  uint32_t log_mb = 64;   // of a context
+  uint32_t hang_seconds = 10;
+  std::vector<std::string> command;
 };
 
 // One command each, in the file of its name. All return an exit code.
@@ -79,6 +89,7 @@ int LitmusCommand(const LitmusCommandOptions& options);
 int DumpCommand(const DumpCommandOptions& options);
 int KernelsCommand(const KernelsCommandOptions& options);
 int PipelineCommand(const PipelineCommandOptions& options);
+int PipelineWatchCommand(const WatchCommandOptions& options);
 int AblateCommand(const AblateCommandOptions& options);
 int DoctorCommand();
 

@@ -75,11 +75,11 @@ Result<void> Output::Print(const Report& report, Symboliser& symbols) {
   coverage_ = std::min(coverage_, CoveragePercent(report.coverage));
   PrintInput input{report, selection, symbols};
   PrintOptions print{WantsColour(options_.report_file.empty()), options_.print_limit};
-  return Write(options_.format == Format::kJson ? PrintJson(input) : PrintText(input, print));
+  return WriteReport(options_.format == Format::kJson ? PrintJson(input) : PrintText(input, print),
+                     options_.report_file);
 }
 
-Result<void> Output::Write(const std::string& text) {
-  const std::string& path = options_.report_file;
+Result<void> WriteReport(const std::string& text, const std::string& path) {
   if (path.empty()) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     return {};

@@ -29,13 +29,14 @@ class Output {
  private:
   explicit Output(const ReportOptions& options) : options_(options) {}
 
-  Result<void> Write(const std::string& text);
-
   ReportOptions options_;
   std::vector<Suppression> suppressions_;
   uint64_t hazards_ = 0;
   int coverage_ = 100;
 };
+
+// To the file, else to stderr. Error: it cannot be written.
+Result<void> WriteReport(const std::string& text, const std::string& file);
 
 // One report over several inputs: findings and advice one after the other, each with its source;
 // coverage and statistics added up. An empty list gives an empty report.

@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 
 #include "src/cli/inputs.h"
+#include "src/cli/observed.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 
@@ -39,23 +40,22 @@ Result<void> CheckFile(const std::string& path, const PipelineCommandOptions& op
   return {};
 }
 
-Result<void> Write(const std::string& text, const std::string& file) {
-  if (file.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stderr);
-    return {};
-  }
-  std::unique_ptr<FILE, int (*)(FILE*)> out(std::fopen(file.c_str(), "wb"), std::fclose);
-  if (!out || std::fwrite(text.data(), 1, text.size(), out.get()) != text.size() ||
-      std::fflush(out.get()) != 0)
-    return Fail(file, "the report cannot be written");
-  return {};
-}
-
 }  // namespace
 
 int PipelineCommand(const PipelineCommandOptions& options) {
-  Result<std::vector<std::string>> files = FindInputs(options.paths, {".pipe"});
+  Result<std::vector<std::string>> files = FindInputs(options.paths, {".pipe", ".sslog"});
   if (!files) return Complain(files.error());
+  const auto recorded =
+      std::stable_partition(files->begin(), files->end(),
+                            [](const std::string& path) { return !HasSuffix(path, ".sslog"); });
+  if (recorded == files->begin()) {
+    Result<int> judged = JudgeRecordings(*files, options.report, 0);
+    return judged ? *judged : Complain(judged.error());
+  }
+  if (recorded != files->end()) {
+    return Complain({*recorded, "recordings and .pipe files have reports of their own",
+                     "check them one after the other"});
+  }
   Checked checked;
   uint64_t hazards = 0;
   bool exhaustive = true;
@@ -65,10 +65,11 @@ int PipelineCommand(const PipelineCommandOptions& options) {
     hazards += checked.reports.back().verdict.Hazards();
     exhaustive = exhaustive && checked.reports.back().verdict.exhaustive;
   }
-  Result<void> written = Write(options.report.format == Format::kJson
-                                   ? PrintPipelineJson(checked.reports)
-                                   : PrintPipelineText(checked.reports, options.report.print_limit),
-                               options.report.report_file);
+  Result<void> written =
+      WriteReport(options.report.format == Format::kJson
+                      ? PrintPipelineJson(checked.reports)
+                      : PrintPipelineText(checked.reports, options.report.print_limit),
+                  options.report.report_file);
   if (!written) return Complain(written.error());
   if (hazards) return options.report.error_exitcode;
   return (exhaustive ? 100 : 0) < options.report.require_coverage ? kExitCoverage : kExitOk;

@@ -28,6 +28,8 @@ class Disassembler {
 
   // A cubin with its relocations, names and labels. `symbols`: only these functions; empty: all.
   Result<std::string> Elf(std::string_view image, const std::vector<uint32_t>& symbols) const;
+  // All functions, with the lines of source they came from where the cubin says so.
+  Result<std::string> Listing(std::string_view image) const { return Run({"-c", "-gi"}, image); }
   // Bare machine code of one architecture, which needs neither names nor a valid ELF file around
   // it.
   Result<std::string> Raw(int arch, std::string_view code) const;

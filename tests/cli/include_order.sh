@@ -10,7 +10,7 @@ status=0
 
 # Prints FILE:LINE:INCLUDE of every project include below src/$1.
 includes() {
-  grep -rnE '^#include "(src|tests|vgpu|incidents)/' "src/$1" --include='*.h' --include='*.cc' || true
+  grep -rnE '^#include "(src|tests|vgpu|incidents)/' "src/$1" --include='*.h' --include='*.cc' --include='*.cu' || true
 }
 
 # complain FILE:LINE... where the include of src/$1 does not match the pattern $2
@@ -27,9 +27,11 @@ for folder in $order; do
   [ -d "src/$folder" ] && check "$folder" "$allowed"
 done
 check capture 'capture/|base/|trace/(ring|encode|ring_client|ring_protocol|crc32c)\.h|trace/schema\.def'
+# So is the library that watches mbarriers.
+check sanitizer 'sanitizer/|pipeline/log_format\.h'
 public=$(grep -rnE '#include "(src|vgpu)/' include || true)
 [ -z "$public" ] || { printf '%s\ninclude/ may include nothing of src/\n' "$public"; status=1; }
-for folder in $order capture; do
+for folder in $order capture sanitizer; do
   bad=$(grep -rnE '#include .*vgpu' "src/$folder" || true)
   [ -z "$bad" ] || { printf '%s\nsrc/ knows nothing of vgpu/\n' "$bad"; status=1; }
 done

@@ -1,0 +1,219 @@
+#include "src/pipeline/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "src/pipeline/room.h"
+#include "src/pipeline/stuck.h"
+
+namespace ss::pipeline {
+namespace {
+
+std::string Names(const SeenKernel& kernel, const std::vector<uint32_t>& roles) {
+  std::string text;
+  for (uint32_t role : roles) text += (text.empty() ? "" : ", ") + kernel.roles[role].name;
+  return text;
+}
+
+class Judging {
+ public:
+  Judging(const Recording& recording, const std::vector<const RecordedLaunch*>& launches,
+          size_t kernel, Observation& seen)
+      : recording_(recording),
+        launches_(launches),
+        index_(kernel),
+        kernel_(seen.kernels[kernel]),
+        seen_(seen) {
+    for (const SeenPair& pair : kernel_.pairs) {
+      partners_[pair.full] = pair.empty;
+      partners_[pair.empty] = pair.full;
+    }
+    for (uint32_t role = 0; role < kernel_.roles.size(); ++role) {
+      for (uint32_t warp : kernel_.roles[role].warps) role_of_[warp] = role;
+    }
+  }
+
+  void Run() {
+    for (const RecordedLaunch* launch : launches_) Replay(*launch);
+    FindStrangers();
+    FindBothOpen();
+    for (SeenFinding& finding : FindStuck(recording_, launches_, kernel_, rooms_))
+      Add(std::move(finding));
+  }
+
+ private:
+  using RoleBarrier = std::pair<uint32_t, uint32_t>;
+
+  void Replay(const RecordedLaunch& launch) {
+    std::map<uint32_t, Room> rooms;
+    for (const LogRecord& record : launch.records) {
+      const uint32_t number = RoomOf(launch, record.block);
+      Room& room = rooms.try_emplace(number, launch, partners_).first->second;
+      const bool blind = room.Take(record);
+      const uint32_t barrier = KeyOf(launch, record).second;
+      const Place place = record.Pc() - launch.about.pc;
+      auto role = role_of_.find(record.warp);
+      if (role == role_of_.end()) continue;
+      if (blind) Blind(role->second, barrier, place, record);
+      if (record.Kind() == RecordKind::kTry && record.result)
+        Passed(role->second, barrier, place, room.pass());
+    }
+    for (auto& [number, room] : rooms) Count(room);
+    for (auto& [number, room] : rooms) rooms_.emplace(std::pair{&launch, number}, std::move(room));
+  }
+
+  void Count(const Room& room) {
+    for (const auto& [key, barrier] : room.barriers()) {
+      auto it = kernel_.barriers.find(key.second);
+      if (it == kernel_.barriers.end()) continue;
+      it->second.phases += barrier.phases;
+      it->second.partial =
+          it->second.partial || barrier.pending != static_cast<int64_t>(barrier.expected);
+    }
+  }
+
+  // Once a role and barrier; the others are counted.
+  SeenFinding* Once(const char* code, uint32_t role, uint32_t barrier, Place place) {
+    auto [it, fresh] = known_.try_emplace({code, role, barrier}, seen_.findings.size());
+    if (!fresh) {
+      ++seen_.findings[it->second].times;
+      return nullptr;
+    }
+    SeenFinding& finding = seen_.findings.emplace_back();
+    finding.code = code;
+    finding.kernel = index_;
+    finding.role = kernel_.roles[role].name;
+    finding.barriers = {barrier};
+    finding.place = place;
+    return &finding;
+  }
+
+  void Blind(uint32_t role, uint32_t barrier, Place place, const LogRecord& record) {
+    SeenFinding* finding = Once("pipeline-early", role, barrier, place);
+    if (!finding) return;
+    const bool waits = record.Kind() == RecordKind::kTry || record.Kind() == RecordKind::kWait;
+    finding->text = fmt::format(
+        "{} {} {}, and no barrier in between says that it is initialised: the block's (or "
+        "cluster's) "
+        "barrier behind the initialisation comes later.",
+        finding->role, waits ? "waits on" : "arrives on", kernel_.BarrierName(barrier));
+  }
+
+  void Passed(uint32_t role, uint32_t barrier, Place place, const Room::Pass& pass) {
+    if (!pass.known) return;
+    if (pass.phases == 0) open_.insert({role, barrier});
+    if (pass.phases + 2 > pass.need) return;
+    SeenFinding* finding = Once("pipeline-early", role, barrier, place);
+    if (!finding) return;
+    finding->text = fmt::format(
+        "{} waits for phase {} of {} and passed when at most {} were complete: two phases earlier "
+        "the parity "
+        "is the same. What it goes on to use is not there yet.",
+        finding->role, pass.need, kernel_.BarrierName(barrier), pass.phases);
+    const SeenPair* pair = kernel_.PairOf(barrier);
+    if (pair) {
+      finding->details.push_back(fmt::format(
+          "it has taken its last turn back since (it arrived on 0x{:x})", partners_.at(barrier)));
+    }
+  }
+
+  // A role that waits for empty slots of a pipeline, with a producer's fresh state, and that never
+  // fills one, while others do.
+  void FindStrangers() {
+    std::map<std::pair<uint32_t, std::vector<uint32_t>>, size_t> reported;  // role, producers
+    for (const SeenPair& pair : kernel_.pairs) {
+      if (!pair.oriented) continue;
+      for (uint32_t role = 0; role < kernel_.roles.size(); ++role) {
+        const BarrierUse* use = kernel_.roles[role].Use(pair.empty);
+        if (!use || use->waits + use->failed == 0 || !use->starts_open) continue;
+        if (kernel_.roles[role].Arrives(pair.full) || pair.producers.empty()) continue;
+        auto [it, fresh] = reported.try_emplace({role, pair.producers}, seen_.findings.size());
+        if (!fresh) {
+          seen_.findings[it->second].barriers.push_back(pair.empty);
+          continue;
+        }
+        Stranger(role, pair, *use);
+      }
+    }
+  }
+
+  void Stranger(uint32_t role, const SeenPair& pair, const BarrierUse& use) {
+    SeenFinding& finding = seen_.findings.emplace_back();
+    finding.code = "pipeline-owner";
+    finding.kernel = index_;
+    finding.role = kernel_.roles[role].name;
+    finding.other = Names(kernel_, pair.producers);
+    finding.barriers = {pair.empty};
+    finding.place = use.wait;
+    finding.text = fmt::format(
+        "{} {} on the empty side of a pipeline that it never fills: {} {}. It waits with a state "
+        "that no "
+        "commit ever moves: whether that passes depends on how many releases are complete when it "
+        "looks.",
+        finding.role, kernel_.roles[role].warps.size() > 1 ? "wait" : "waits", finding.other,
+        "arrive on its full side");
+    const BarrierUse* owner = kernel_.roles[pair.producers.front()].Use(pair.full);
+    finding.details.push_back(
+        fmt::format("0x{:x} is awaited {} times by {}, which never arrive on 0x{:x}", pair.empty,
+                    use.waits + use.failed, finding.role, pair.full));
+    finding.details.push_back(fmt::format("0x{:x} is filled by {}: {} arrivals", pair.full,
+                                          finding.other, owner ? owner->arrivals : 0));
+    finding.details.push_back(fmt::format("released by {}", Names(kernel_, pair.consumers)));
+    finding.details.push_back(kernel_.blocks_watched < kernel_.blocks
+                                  ? fmt::format("in {} of {} blocks, all that were watched",
+                                                kernel_.blocks_watched, kernel_.blocks)
+                                  : fmt::format("in all {} blocks", kernel_.blocks));
+  }
+
+  // Both sides of a pair begin as a producer does, and both did pass before anything had arrived:
+  // neither waits for the other.
+  void FindBothOpen() {
+    for (const SeenPair& pair : kernel_.pairs) {
+      if (!pair.both_open) continue;
+      for (uint32_t role : pair.consumers) {
+        if (!open_.count({role, pair.full})) continue;
+        SeenFinding* finding =
+            Once("pipeline-early", role, pair.full, kernel_.roles[role].Use(pair.full)->wait);
+        if (!finding) continue;
+        finding->other = Names(kernel_, pair.producers);
+        finding->text = fmt::format(
+            "{} passed mbarrier 0x{:x} before anything had arrived on it, and {} passed 0x{:x}: "
+            "both begin with parity "
+            "1, as a producer does, and neither waits for the other.{}",
+            finding->role, pair.full, finding->other, pair.empty,
+            pair.oriented ? fmt::format(" Copies complete on 0x{:x}: its waiter is the consumer, "
+                                        "and begins with parity 0.",
+                                        pair.full)
+                          : " One of them is the consumer, and begins with parity 0.");
+        finding->certain = pair.oriented;
+      }
+    }
+  }
+
+  void Add(SeenFinding finding) {
+    finding.kernel = index_;
+    seen_.findings.push_back(std::move(finding));
+  }
+
+  const Recording& recording_;
+  const std::vector<const RecordedLaunch*>& launches_;
+  const size_t index_;
+  SeenKernel& kernel_;
+  Observation& seen_;
+  std::map<uint32_t, uint32_t> partners_, role_of_;
+  Rooms rooms_;
+  std::map<std::tuple<std::string, uint32_t, uint32_t>, size_t> known_;
+  std::set<RoleBarrier> open_;  // role, barrier: passed before the first phase was complete
+};
+
+}  // namespace
+
+void Judge(const Recording& recording, const std::vector<const RecordedLaunch*>& launches,
+           size_t kernel, Observation& seen) {
+  Judging(recording, launches, kernel, seen).Run();
+}
+
+}  // namespace ss::pipeline

@@ -1,0 +1,98 @@
+// The blocks that share mbarriers (a block, or a cluster) of one launch, replayed in the order of
+// the log. An arrival is logged before it is carried out, a pass after it: the phases counted here
+// are at least those that were complete when a wait looked.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/pipeline/log.h"
+
+namespace ss::pipeline {
+
+using BarrierKey = std::pair<uint32_t, uint32_t>;  // block, offset in its shared memory
+using WarpKey = std::pair<uint32_t, uint32_t>;     // block, warp
+
+// A set of small numbers: which initialisations a warp knows to be done.
+class Knowledge {
+ public:
+  void Add(uint32_t item);
+  void Join(const Knowledge& other);
+  bool Has(uint32_t item) const;
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+struct GhostBarrier {
+  uint32_t expected = 0;  // 0: its init was not seen
+  int64_t pending = 0;
+  uint64_t phases = 0;
+  uint32_t init = UINT32_MAX;  // number of its initialisation
+  Knowledge arrived;           // what those who arrived knew
+  bool Known() const { return expected > 0; }
+};
+
+struct GhostWait {
+  bool any = false;
+  uint64_t need = 0;   // phases that the last wait stood for
+  bool moved = false;  // since then the warp has arrived on the partner
+};
+
+struct GhostWarp {
+  Knowledge knows;
+  std::map<BarrierKey, GhostWait> waits;
+  bool exited = false;
+};
+
+// The barrier that a record speaks of.
+BarrierKey KeyOf(const RecordedLaunch& launch, const LogRecord& record);
+
+// First block of a block's cluster: names the room.
+uint32_t RoomOf(const RecordedLaunch& launch, uint32_t block);
+
+bool IsArrival(RecordKind kind);
+uint32_t ArrivalsOf(const LogRecord& record);
+
+// Least phase from `least` on that parity `parity` waits for.
+uint64_t NeedFor(uint32_t parity, uint64_t least);
+
+class Room {
+ public:
+  struct Pass {
+    uint64_t need = 0;
+    uint64_t phases = 0;
+    bool known = false;  // the barrier's init was seen
+  };
+
+  // `partners`: barrier offset -> the offset that a turn's arrival is on.
+  Room(const RecordedLaunch& launch, const std::map<uint32_t, uint32_t>& partners)
+      : launch_(launch), partners_(partners) {}
+
+  // Takes the record; says whether its warp touched a barrier whose initialisation it cannot know.
+  bool Take(const LogRecord& record);
+  // Of a wait that passed, after Take.
+  const Pass& pass() const { return pass_; }
+
+  const std::map<BarrierKey, GhostBarrier>& barriers() const { return barriers_; }
+  const std::map<WarpKey, GhostWarp>& warps() const { return warps_; }
+
+ private:
+  void Init(GhostWarp& warp, BarrierKey key, uint32_t count);
+  void Arrive(GhostWarp& warp, BarrierKey key, const LogRecord& record);
+  void Passed(GhostWarp& warp, BarrierKey key, uint32_t parity);
+
+  const RecordedLaunch& launch_;
+  const std::map<uint32_t, uint32_t>& partners_;
+  std::map<BarrierKey, GhostBarrier> barriers_;
+  std::map<WarpKey, GhostWarp> warps_;
+  std::map<BarrierKey, Knowledge> named_;  // by block and index
+  Knowledge cluster_;
+  uint32_t inits_ = 0;
+  Pass pass_;
+};
+
+}  // namespace ss::pipeline

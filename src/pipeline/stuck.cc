@@ -1,0 +1,195 @@
+#include "src/pipeline/stuck.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace ss::pipeline {
+namespace {
+
+// Warps of one role that wait at the same place for the same.
+struct Crowd {
+  std::set<std::pair<uint32_t, uint32_t>> blocks;  // launch, block
+  uint64_t warps = 0;
+  const RecordedLaunch* launch = nullptr;
+  StuckWarp example{};
+};
+
+class Jam {
+ public:
+  Jam(const Recording& recording, const std::vector<const RecordedLaunch*>& launches,
+      const SeenKernel& kernel, const Rooms& rooms)
+      : recording_(recording), launches_(launches), kernel_(kernel), rooms_(rooms) {}
+
+  std::vector<SeenFinding> Find() {
+    if (!recording_.end || recording_.end->how != LogEnd::kHang) return {};
+    Gather();
+    std::vector<SeenFinding> findings;
+    for (const auto& [key, crowd] : crowds_) {
+      if (IsRoot(key) || AllFollow()) findings.push_back(Explain(key, crowd));
+    }
+    AddFollowers(findings);
+    return findings;
+  }
+
+ private:
+  struct Key {
+    std::string role;
+    uint32_t barrier;
+    Place place;
+    uint32_t parity;
+    auto Order() const { return std::tie(role, barrier, place, parity); }
+    bool operator<(const Key& other) const { return Order() < other.Order(); }
+  };
+
+  void Gather() {
+    for (const StuckWarp& warp : recording_.stuck) {
+      LogRecord record;
+      static_assert(sizeof record == sizeof warp);
+      std::copy_n(reinterpret_cast<const char*>(&warp), sizeof warp,
+                  reinterpret_cast<char*>(&record));
+      for (const RecordedLaunch* launch : launches_) {
+        if (launch->about.launch != warp.launch) continue;
+        const Place place = record.Pc() - launch->about.pc;
+        const uint32_t barrier = KeyOf(*launch, record).second;
+        Crowd& crowd = crowds_[{RoleOf(warp.warp), barrier, place, warp.data & 1}];
+        crowd.blocks.insert({warp.launch, warp.block});
+        ++crowd.warps;
+        crowd.launch = launch;
+        // An example from a block that was watched says more.
+        if (crowd.warps == 1 || !FindRoom(*crowd.launch, crowd.example.block)) crowd.example = warp;
+        stuck_.insert({warp.launch, warp.block, warp.warp});
+      }
+    }
+  }
+
+  std::string RoleOf(uint32_t warp) const {
+    for (const SeenRole& role : kernel_.roles) {
+      if (std::find(role.warps.begin(), role.warps.end(), warp) != role.warps.end())
+        return role.name;
+    }
+    return fmt::format("warp {}", warp);
+  }
+
+  const Room* FindRoom(const RecordedLaunch& launch, uint32_t block) const {
+    auto it = rooms_.find({&launch, RoomOf(launch, block)});
+    return it == rooms_.end() ? nullptr : &it->second;
+  }
+
+  bool AllFollow() const {
+    return std::none_of(crowds_.begin(), crowds_.end(),
+                        [this](const auto& entry) { return IsRoot(entry.first); });
+  }
+
+  // Nobody who ever arrives on its barrier waits, too.
+  bool IsRoot(const Key& key) const {
+    for (const SeenRole& role : kernel_.roles) {
+      if (!role.Arrives(key.barrier) || role.name == key.role) continue;
+      for (const auto& [other, crowd] : crowds_) {
+        if (other.role == role.name) return false;
+      }
+    }
+    return true;
+  }
+
+  SeenFinding Explain(const Key& key, const Crowd& crowd) const {
+    SeenFinding finding;
+    finding.code = "pipeline-deadlock";
+    finding.role = key.role;
+    finding.barriers = {key.barrier};
+    finding.place = key.place;
+    finding.times = crowd.warps;
+    finding.text = fmt::format(
+        "{} for {} with parity {} and never get on: {} warps of {} block{}, {} s after the last "
+        "event.",
+        key.role + " wait", kernel_.BarrierName(key.barrier), key.parity, crowd.warps,
+        crowd.blocks.size(), crowd.blocks.size() == 1 ? "" : "s", recording_.end->quiet_ms / 1000);
+    State(key, crowd, finding);
+    return finding;
+  }
+
+  void State(const Key& key, const Crowd& crowd, SeenFinding& finding) const {
+    const Room* room = FindRoom(*crowd.launch, crowd.example.block);
+    const auto barrier = room ? room->barriers().find({crowd.example.block, key.barrier})
+                              : decltype(room->barriers().end()){};
+    if (!room || barrier == room->barriers().end() || !barrier->second.Known()) {
+      finding.details.push_back(
+          "the block was not watched: how many arrivals there were is unknown (--blocks N)");
+      return;
+    }
+    const GhostBarrier& ghost = barrier->second;
+    finding.details.push_back(
+        fmt::format("block {}: {} phases complete, so parity {} is closed; {} of {} arrivals of "
+                    "the next one are missing",
+                    crowd.example.block, ghost.phases, key.parity, ghost.pending, ghost.expected));
+    Overtaken(key, crowd, *room, ghost, finding);
+    for (const SeenRole& role : kernel_.roles) {
+      if (role.Arrives(key.barrier)) finding.details.push_back(Arriver(role, crowd, *room));
+    }
+  }
+
+  // Its phase has come and gone before it looked.
+  void Overtaken(const Key& key, const Crowd& crowd, const Room& room, const GhostBarrier& ghost,
+                 SeenFinding& finding) const {
+    const auto warp = room.warps().find({crowd.example.block, crowd.example.warp});
+    if (warp == room.warps().end()) return;
+    const auto wait = warp->second.waits.find({crowd.example.block, key.barrier});
+    const bool before = wait != warp->second.waits.end() && wait->second.any;
+    const uint64_t need =
+        NeedFor(key.parity, before ? wait->second.need + (wait->second.moved ? 1 : 0) : 0);
+    if (ghost.phases <= need) return;
+    finding.details.push_back(
+        fmt::format("its state stands at phase {}, which is over: by parity it now waits for phase "
+                    "{}, which may never come",
+                    need, ghost.phases + 1));
+  }
+
+  std::string Arriver(const SeenRole& role, const Crowd& crowd, const Room& room) const {
+    uint64_t exited = 0, waiting = 0, others = 0;
+    for (uint32_t warp : role.warps) {
+      const auto state = room.warps().find({crowd.example.block, warp});
+      if (stuck_.count({crowd.example.launch, crowd.example.block, warp})) {
+        ++waiting;
+      } else if (state != room.warps().end() && state->second.exited) {
+        ++exited;
+      } else {
+        ++others;
+      }
+    }
+    const char* what = exited == role.warps.size()    ? "has left the kernel: no more arrivals"
+                       : waiting == role.warps.size() ? "waits itself"
+                       : others == role.warps.size()  ? "is still at work: it could arrive"
+                                                      : "has partly left";
+    return fmt::format("{} arrives there, and {}", role.name, what);
+  }
+
+  void AddFollowers(std::vector<SeenFinding>& findings) const {
+    if (findings.empty()) return;
+    std::set<std::string> roots;
+    for (const SeenFinding& finding : findings) roots.insert(finding.role);
+    for (const auto& [key, crowd] : crowds_) {
+      if (roots.count(key.role)) continue;
+      findings.front().details.push_back(fmt::format("{} wait behind it: {}, parity {}", key.role,
+                                                     kernel_.BarrierName(key.barrier), key.parity));
+    }
+  }
+
+  const Recording& recording_;
+  const std::vector<const RecordedLaunch*>& launches_;
+  const SeenKernel& kernel_;
+  const Rooms& rooms_;
+  std::map<Key, Crowd> crowds_;
+  std::set<std::tuple<uint32_t, uint32_t, uint32_t>> stuck_;  // launch, block, warp
+};
+
+}  // namespace
+
+std::vector<SeenFinding> FindStuck(const Recording& recording,
+                                   const std::vector<const RecordedLaunch*>& launches,
+                                   const SeenKernel& kernel, const Rooms& rooms) {
+  return Jam(recording, launches, kernel, rooms).Find();
+}
+
+}  // namespace ss::pipeline

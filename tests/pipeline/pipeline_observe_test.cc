@@ -1,0 +1,261 @@
+// What a recording shows. Recordings here are made from protocols (recorder.h), so that what must and
+// must not be found is known; those of a real GPU are in tests/gpu_traces.
+#include "src/pipeline/observe.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "src/pipeline/check.h"
+#include "tests/pipeline/recorder.h"
+
+namespace ss::pipeline {
+namespace {
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Protocol Parsed(const std::string& text) {
+  Result<Protocol> protocol = ParseProtocol(text, "test.pipe");
+  EXPECT_TRUE(protocol.has_value()) << protocol.error().Text();
+  return *protocol;
+}
+
+Observation Observed(const std::string& log) {
+  Result<Recording> recording = ReadRecording(log, "test.sslog");
+  EXPECT_TRUE(recording.has_value()) << recording.error().Text();
+  return recording ? Observe(*recording) : Observation{};
+}
+
+Observation Watched(const std::string& text, const RecorderOptions& options = {}) {
+  const Protocol protocol = Parsed(text);
+  const Program program = Lower(protocol);
+  return Observed(RecordRun(program, options).log);
+}
+
+std::string Codes(const Observation& seen) {
+  std::string text;
+  for (const SeenFinding& finding : seen.findings) text += finding.code + " " + finding.role + ": " + finding.text + "\n";
+  return text;
+}
+
+const SeenFinding* Find(const Observation& seen, const std::string& code) {
+  for (const SeenFinding& finding : seen.findings) {
+    if (finding.code == code) return &finding;
+  }
+  return nullptr;
+}
+
+constexpr char kStore[] =
+    "pipeline o_store stages 1 producers CG1 consumers EPI\n"
+    "role CG0 warps 4 { delay TAIL }\n"
+    "role CG1 warps 4 { for N { acquire o_store; write o_store; commit o_store }; tail o_store }\n"
+    "role EPI { for N { wait o_store; read o_store; release o_store } }\n";
+
+std::string Store(int chunks, bool stray) {
+  std::string text = kStore;
+  text.replace(text.find("TAIL"), 4, stray ? "; tail o_store" : "");
+  for (size_t at; (at = text.find(" N ")) != text.npos;) text.replace(at, 3, " " + std::to_string(chunks) + " ");
+  return text;
+}
+
+TEST(PipelineObserve, TheStrayTailIsFoundInEveryRun) {
+  for (int chunks = 1; chunks <= 6; ++chunks) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      const Observation seen = Watched(Store(chunks, true), {seed});
+      const SeenFinding* owner = Find(seen, "pipeline-owner");
+      ASSERT_NE(owner, nullptr) << chunks << " chunks, seed " << seed << "\n" << Codes(seen);
+      EXPECT_EQ(owner->role, "warps 0-3");
+      EXPECT_EQ(owner->other, "warps 4-7");
+      EXPECT_EQ(Find(seen, "pipeline-deadlock") != nullptr, seen.hung) << Codes(seen);
+      EXPECT_FALSE(chunks % 2 == 0 && seen.hung);
+    }
+  }
+}
+
+TEST(PipelineObserve, TheOwnersTailIsSilent) {
+  for (int chunks = 1; chunks <= 6; ++chunks) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) EXPECT_EQ(Codes(Watched(Store(chunks, false), {seed})), "");
+  }
+}
+
+TEST(PipelineObserve, RolesAndPairsAreInferred) {
+  const Observation seen = Watched(Store(4, false));
+  ASSERT_EQ(seen.kernels.size(), 1U);
+  const SeenKernel& kernel = seen.kernels[0];
+  ASSERT_EQ(kernel.pairs.size(), 1U);
+  const SeenPair& pair = kernel.pairs[0];
+  EXPECT_TRUE(pair.oriented);
+  ASSERT_EQ(pair.producers.size(), 1U);
+  EXPECT_EQ(kernel.roles[pair.producers[0]].name, "warps 4-7");
+  ASSERT_EQ(pair.consumers.size(), 1U);
+  EXPECT_EQ(kernel.roles[pair.consumers[0]].name, "warp 8");
+  EXPECT_EQ(kernel.barriers.at(pair.full).phases, 8U);  // four chunks, two blocks
+  EXPECT_EQ(kernel.barriers.at(pair.empty).phases, 8U);
+}
+
+TEST(PipelineObserve, AHangIsExplained) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Observation seen = Watched(Store(3, true), {seed, 1});
+    if (!seen.hung) continue;
+    const SeenFinding* stuck = Find(seen, "pipeline-deadlock");
+    ASSERT_NE(stuck, nullptr);
+    EXPECT_EQ(stuck->role, "warps 0-3");
+    EXPECT_NE(stuck->text.find("parity 1"), std::string::npos) << stuck->text;
+    std::string details;
+    for (const std::string& detail : stuck->details) details += detail + "\n";
+    EXPECT_NE(details.find("3 phases complete"), std::string::npos) << details;
+    EXPECT_NE(details.find("warp 8 arrives there, and has left the kernel"), std::string::npos) << details;
+    EXPECT_NE(details.find("stands at phase 0, which is over"), std::string::npos) << details;
+    return;
+  }
+  FAIL() << "no seed hangs";
+}
+
+// Two roles take turns on one slot; CG0 must not look before CG1 has had its turn.
+constexpr char kTurns[] =
+    "pipeline acc stages 1 producers MMA consumers CG0 CG1 arrivals 1\n"
+    "pipeline order stages 1 producers CG0 consumers CG1\n"
+    "role MMA { for 8 { acquire acc; write acc; commit acc } }\n"
+    "role CG0 { for 4 { FIRST; SECOND; read acc; release acc; advance acc; commit order } }\n"
+    "role CG1 { for 4 { advance acc; wait order; wait acc; read acc; release acc; release order } }\n";
+
+std::string Turns(bool early) {
+  std::string text = kTurns;
+  text.replace(text.find("FIRST"), 5, early ? "wait acc" : "acquire order");
+  text.replace(text.find("SECOND"), 6, early ? "acquire order" : "wait acc");
+  return text;
+}
+
+TEST(PipelineObserve, APassTwoPhasesEarlyIsFound) {
+  int found = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Observation seen = Watched(Turns(true), {seed});
+    const SeenFinding* early = Find(seen, "pipeline-early");
+    found += early != nullptr;
+    EXPECT_TRUE(!early || early->role == "warp 1") << Codes(seen);
+    EXPECT_EQ(Codes(Watched(Turns(false), {seed})), "");
+  }
+  EXPECT_GT(found, 10);
+}
+
+TEST(PipelineObserve, BothSidesThatBeginAsProducersAreFound) {
+  // The consumer's state has the producer's phase: one lap behind all the time.
+  const std::string good =
+      "mbar full arrivals 1\nmbar empty arrivals 1\n"
+      "role P { await empty 1; arrive full; await empty 0; arrive full }\n";
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    EXPECT_EQ(Codes(Watched(good + "role C { await full 0; arrive empty; await full 1; arrive empty }\n", {seed})), "");
+  }
+  int found = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const Observation seen = Watched(good + "role C { await full 1; arrive empty; await full 0; arrive empty }\n", {seed});
+    const SeenFinding* early = Find(seen, "pipeline-early");
+    found += early && early->role == "warp 1";
+  }
+  EXPECT_GT(found, 10);
+}
+
+TEST(PipelineObserve, AWaitBeforeTheInitialisationIsKnown) {
+  const Protocol protocol = Parsed(Store(2, false));
+  const Program program = Lower(protocol);
+  const Observation bad = Observed(RecordRun(program, {1, 1, false}).log);
+  const SeenFinding* early = Find(bad, "pipeline-early");
+  ASSERT_NE(early, nullptr);
+  EXPECT_NE(early->text.find("initialised"), std::string::npos) << early->text;
+  EXPECT_EQ(Codes(Observed(RecordRun(program, {1, 1, true}).log)), "");
+}
+
+// Every shipped protocol: what is right is silent, a role that never fills what it waits to fill is found,
+// and whoever is said to be stuck is.
+class ShippedProtocols : public testing::TestWithParam<std::string> {};
+
+TEST_P(ShippedProtocols, AreJudgedAsTheyAre) {
+  Result<Protocol> protocol = ParseProtocol(ReadFile(GetParam()), GetParam());
+  if (!protocol) return;  // a refusal is what it tests
+  const Program program = Lower(*protocol);
+  if (program.agents.size() > kMaxWarps) return;
+  const Verdict verdict = Check(program);
+  std::set<std::string> codes;
+  for (const Finding& finding : verdict.findings) codes.insert(finding.code);
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const RecordedRun run = RecordRun(program, {seed});
+    const Observation seen = Observed(run.log);
+    for (const SeenFinding& finding : seen.findings)
+      EXPECT_TRUE(codes.count(finding.code)) << "seed " << seed << ": " << finding.code << ": " << finding.text;
+    EXPECT_EQ(Find(seen, "pipeline-deadlock") != nullptr, run.stuck) << Codes(seen);
+  }
+}
+
+std::vector<std::string> Protocols() {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(SS_SOURCE_DIR "/tests/litmus/pipe")) {
+    if (entry.path().extension() == ".pipe") paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShippedProtocols, testing::ValuesIn(Protocols()),
+                         [](const auto& info) { return std::filesystem::path(info.param).stem().string(); });
+
+TEST(PipelineObserve, StrayTailsOfTheShippedKernelsAreFound) {
+  for (const char* name : {"r28_nonowner_tail_even", "r28_nonowner_tail_two_stages", "r28_nonowner_tail_two_stages_even",
+                           "r28_acquires_never_commits", "gdn_like_stray_tail"}) {
+    const Protocol protocol = Parsed(ReadFile(std::string(SS_SOURCE_DIR "/tests/litmus/pipe/") + name + ".pipe"));
+    const Program program = Lower(protocol);
+    for (uint64_t seed = 1; seed <= 10; ++seed)
+      EXPECT_NE(Find(Observed(RecordRun(program, {seed}).log), "pipeline-owner"), nullptr) << name << " seed " << seed;
+  }
+}
+
+TEST(PipelineRecording, MayStopAnywhere) {
+  const Protocol protocol = Parsed(Store(2, true));
+  const std::string log = RecordRun(Lower(protocol), {3}).log;
+  for (size_t size = sizeof(FileHeader); size <= log.size(); size += 40) {
+    Result<Recording> recording = ReadRecording(log.substr(0, size), "cut.sslog");
+    ASSERT_TRUE(recording.has_value()) << size << ": " << recording.error().Text();
+    EXPECT_EQ(Observe(*recording).cut_short, size < log.size());
+  }
+}
+
+TEST(PipelineRecording, RefusesWhatIsNone) {
+  const auto refusal = [](const std::string& bytes) {
+    Result<Recording> recording = ReadRecording(bytes, "x.sslog");
+    return recording ? std::string("accepted") : recording.error().Text();
+  };
+  EXPECT_NE(refusal("").find("x.sslog@byte 0: found the end"), std::string::npos);
+  EXPECT_NE(refusal(std::string(64, 'x')).find("no recording"), std::string::npos);
+  std::string log = LogWriter().End();
+  log[8] = 9;
+  EXPECT_NE(refusal(log).find("found version 9, expected 1"), std::string::npos);
+
+  LogWriter strange;
+  strange.Launch(0, "k", 1, 4);
+  strange.Add(0, 7, RecordKind::kArrive, 0);
+  EXPECT_NE(refusal(strange.End()).find("a warp that does not exist"), std::string::npos);
+  LogWriter orphan;
+  orphan.Add(0, 0, RecordKind::kArrive, 0);
+  EXPECT_NE(refusal(orphan.End()).find("which is not there"), std::string::npos);
+}
+
+TEST(PipelineRecording, SurvivesAnyByte) {
+  const Protocol protocol = Parsed(Store(2, true));
+  const std::string log = RecordRun(Lower(protocol), {3, 1}).log;
+  for (size_t at = sizeof(FileHeader); at < log.size(); at += 29) {
+    std::string broken = log;
+    broken[at] = static_cast<char>(~broken[at]);
+    Result<Recording> recording = ReadRecording(broken, "broken.sslog");
+    if (recording) Observe(*recording);
+  }
+}
+
+}  // namespace
+}  // namespace ss::pipeline

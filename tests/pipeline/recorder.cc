@@ -1,0 +1,217 @@
+#include "tests/pipeline/recorder.h"
+
+#include <cstring>
+#include <random>
+
+#include "src/pipeline/machine.h"
+
+namespace ss::pipeline {
+namespace {
+
+template <class T>
+std::string Bytes(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+class Recorder {
+ public:
+  Recorder(const Program& program, const RecorderOptions& options)
+      : program_(program), options_(options), machine_(program), random_(options.seed) {}
+
+  RecordedRun Run() {
+    const auto warps = static_cast<uint32_t>(program_.agents.size());
+    log_.Launch(0, "kernel", options_.blocks, warps);
+    for (uint32_t block = 0; block < options_.blocks; ++block) {
+      block_ = block;
+      Begin();
+      Block();
+    }
+    RecordedRun run;
+    run.stuck = !log_.stuck.empty();
+    run.log = log_.End(run.stuck ? LogEnd::kHang : LogEnd::kExit);
+    for (uint32_t role = 0; role < program_.protocol->roles.size(); ++role) run.roles[program_.protocol->roles[role].name] = RoleName(role);
+    for (uint32_t i = 0; i < program_.barriers.size(); ++i) run.pipe_of[Offset(i)] = program_.OwnerName(program_.barriers[i]);
+    return run;
+  }
+
+ private:
+  static uint32_t Offset(uint32_t barrier) { return 0x400 + 8 * barrier; }
+  static uint64_t Address(uint32_t barrier) { return kSharedWindow + Offset(barrier); }
+  bool Named(uint32_t barrier) const { return program_.barriers[barrier].kind == Barrier::Kind::kNamed; }
+
+  std::string RoleName(uint32_t role) const {
+    uint32_t first = UINT32_MAX, last = 0;
+    for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) {
+      if (program_.agents[agent].role != role) continue;
+      first = std::min(first, agent);
+      last = agent;
+    }
+    return first == last ? "warp " + std::to_string(first) : "warps " + std::to_string(first) + "-" + std::to_string(last);
+  }
+
+  void Begin() {
+    for (uint32_t i = 0; i < program_.barriers.size(); ++i) {
+      if (!Named(i)) log_.Add(block_, 0, RecordKind::kInit, Address(i), program_.barriers[i].expected, 16);
+    }
+    if (!options_.init_barrier) return;
+    for (const RecordKind kind : {RecordKind::kBarEnter, RecordKind::kBarLeave}) {
+      for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) log_.Add(block_, agent, kind, 0, 0, 32);
+    }
+  }
+
+  void Block() {
+    State state = machine_.Start();
+    std::vector<bool> failing(program_.agents.size()), gone(program_.agents.size());
+    for (;;) {
+      std::vector<uint32_t> able;
+      late_ = false;
+      for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) {
+        const Step* step = machine_.Next(state, agent);
+        if (step && machine_.Enabled(state, agent) && !Late(agent, *step)) able.push_back(agent);
+        if (step && step->kind == Step::Kind::kWait && !machine_.Enabled(state, agent)) Fail(agent, *step, failing);
+        if (!step && !gone[agent]) log_.Add(block_, agent, RecordKind::kExit, 0), gone[agent] = true;
+      }
+      if (able.empty() && late_) continue;
+      if (able.empty()) break;
+      const uint32_t agent = able[random_() % able.size()];
+      Take(agent, *machine_.Next(state, agent));
+      failing[agent] = false;
+      machine_.Advance(state, agent);
+    }
+    for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) {
+      const Step* step = machine_.Next(state, agent);
+      if (!step) continue;
+      const uint64_t barrier = Named(step->barrier) ? 0 : Address(step->barrier);
+      if (barrier) log_.Stuck(block_, agent, barrier, Parity(*step), Pc(agent, *step));
+    }
+  }
+
+  // A role that says `delay` mostly comes late.
+  bool Late(uint32_t agent, const Step& step) {
+    const uint32_t role = program_.agents[agent].role;
+    const bool late = program_.protocol->roles[role].ops[step.op].kind == OpKind::kDelay && random_() % 50;
+    late_ = late_ || late;
+    return late;
+  }
+
+  // Now and then it looks and finds it closed: the first time of a row is logged.
+  void Fail(uint32_t agent, const Step& step, std::vector<bool>& failing) {
+    if (failing[agent] || random_() % 3) return;
+    failing[agent] = true;
+    log_.Add(block_, agent, RecordKind::kTry, Address(step.barrier), Parity(step), Pc(agent, step), false);
+  }
+
+  static uint32_t Parity(const Step& step) { return step.need % 2 == 0; }
+
+  // Turns of a loop are the same instruction.
+  uint64_t Pc(uint32_t agent, const Step& step) const {
+    const uint32_t role = program_.agents[agent].role;
+    const Op& op = program_.protocol->roles[role].ops[step.op];
+    return 0x10'0000 * (role + 1) + 0x400 * op.line + 16 * (op.column % 64);
+  }
+
+  void Take(uint32_t agent, const Step& step) {
+    const uint64_t pc = Pc(agent, step);
+    switch (step.kind) {
+      case Step::Kind::kArrive:
+        if (Named(step.barrier)) {
+          log_.Add(block_, agent, RecordKind::kBarEnter, 1 + step.barrier, 0, pc);
+        } else {
+          log_.Add(block_, agent, RecordKind::kArrive, Address(step.barrier), step.count, pc);
+        }
+        break;
+      case Step::Kind::kDrop:
+        log_.Add(block_, agent, RecordKind::kArriveDrop, Address(step.barrier), step.count, pc);
+        break;
+      case Step::Kind::kComplete:
+        log_.Add(block_, agent, RecordKind::kBulkCopy, Address(step.barrier), 1, pc);
+        break;
+      case Step::Kind::kWait:
+        log_.Add(block_, agent, RecordKind::kTry, Address(step.barrier), Parity(step), pc, true);
+        break;
+      case Step::Kind::kMeet:
+        log_.Add(block_, agent, RecordKind::kBarLeave, 1 + step.barrier, 0, pc);
+        break;
+      default:
+        break;
+    }
+  }
+
+  const Program& program_;
+  const RecorderOptions options_;
+  const Machine machine_;
+  std::mt19937_64 random_;
+  LogWriter log_;
+  uint32_t block_ = 0;
+  bool late_ = false;
+};
+
+}  // namespace
+
+LogWriter::LogWriter() {
+  FileHeader header{};
+  std::memcpy(header.magic, kLogMagic, sizeof header.magic);
+  header.version = kLogVersion;
+  header.record_bytes = sizeof(LogRecord);
+  bytes_ = Bytes(header);
+}
+
+void LogWriter::Launch(uint32_t number, const std::string& kernel, uint32_t blocks, uint32_t warps, uint32_t cluster) {
+  launch_ = number;
+  LaunchChunk chunk{};
+  chunk.launch = number;
+  chunk.blocks_watched = blocks;
+  const uint32_t shape[3][3] = {{blocks, 1, 1}, {32 * warps, 1, 1}, {cluster, 1, 1}};
+  std::memcpy(chunk.grid, shape[0], sizeof chunk.grid);
+  std::memcpy(chunk.block, shape[1], sizeof chunk.block);
+  std::memcpy(chunk.cluster, shape[2], sizeof chunk.cluster);
+  chunk.pc = kKernelPc;
+  const std::string bytes = Bytes(chunk) + kernel;
+  Chunk(ChunkKind::kLaunch, bytes.data(), bytes.size());
+}
+
+LogRecord& LogWriter::Add(uint32_t block, uint32_t warp, RecordKind kind, uint64_t barrier, uint32_t data, uint64_t pc,
+                          bool passed) {
+  LogRecord record{};
+  record.place = (kKernelPc + pc) | static_cast<uint64_t>(kind) << 48 | uint64_t{1} << 56;
+  record.barrier = barrier;
+  record.data = data;
+  record.block = block;
+  record.launch = launch_;
+  record.warp = static_cast<uint8_t>(warp);
+  record.lanes = 1;
+  record.result = passed;
+  record.tag = 1;
+  return records.emplace_back(record);
+}
+
+void LogWriter::Stuck(uint32_t block, uint32_t warp, uint64_t barrier, uint32_t parity, uint64_t pc) {
+  Add(block, warp, RecordKind::kTry, barrier, parity, pc);
+  StuckWarp entry;
+  std::memcpy(&entry, &records.back(), sizeof entry);
+  stuck.push_back(entry);
+}
+
+std::string LogWriter::CutShort() {
+  Chunk(ChunkKind::kRecords, records.data(), records.size() * sizeof(LogRecord));
+  records.clear();
+  return bytes_;
+}
+
+std::string LogWriter::End(LogEnd how) {
+  CutShort();
+  if (!stuck.empty()) Chunk(ChunkKind::kStuck, stuck.data(), stuck.size() * sizeof(StuckWarp));
+  const EndChunk end{how, 0, 0, 0, 1, 0, 0, how == LogEnd::kHang ? 10'000U : 0U};
+  Chunk(ChunkKind::kEnd, &end, sizeof end);
+  return bytes_;
+}
+
+void LogWriter::Chunk(ChunkKind kind, const void* data, size_t bytes) {
+  bytes_ += Bytes(ChunkHeader{static_cast<uint32_t>(kind), static_cast<uint32_t>(bytes)});
+  bytes_.append(static_cast<const char*>(data), bytes);
+  bytes_.resize((bytes_.size() + 7) / 8 * 8);
+}
+
+RecordedRun RecordRun(const Program& program, const RecorderOptions& options) { return Recorder(program, options).Run(); }
+
+}  // namespace ss::pipeline
