@@ -29,15 +29,19 @@ class Recorder {
     RecordedRun run;
     run.stuck = !log_.stuck.empty();
     run.log = log_.End(run.stuck ? LogEnd::kHang : LogEnd::kExit);
-    for (uint32_t role = 0; role < program_.protocol->roles.size(); ++role) run.roles[program_.protocol->roles[role].name] = RoleName(role);
-    for (uint32_t i = 0; i < program_.barriers.size(); ++i) run.pipe_of[Offset(i)] = program_.OwnerName(program_.barriers[i]);
+    for (uint32_t role = 0; role < program_.protocol->roles.size(); ++role)
+      run.roles[program_.protocol->roles[role].name] = RoleName(role);
+    for (uint32_t i = 0; i < program_.barriers.size(); ++i)
+      run.pipe_of[Offset(i)] = program_.OwnerName(program_.barriers[i]);
     return run;
   }
 
  private:
   static uint32_t Offset(uint32_t barrier) { return 0x400 + 8 * barrier; }
   static uint64_t Address(uint32_t barrier) { return kSharedWindow + Offset(barrier); }
-  bool Named(uint32_t barrier) const { return program_.barriers[barrier].kind == Barrier::Kind::kNamed; }
+  bool Named(uint32_t barrier) const {
+    return program_.barriers[barrier].kind == Barrier::Kind::kNamed;
+  }
 
   std::string RoleName(uint32_t role) const {
     uint32_t first = UINT32_MAX, last = 0;
@@ -46,16 +50,19 @@ class Recorder {
       first = std::min(first, agent);
       last = agent;
     }
-    return first == last ? "warp " + std::to_string(first) : "warps " + std::to_string(first) + "-" + std::to_string(last);
+    return first == last ? "warp " + std::to_string(first)
+                         : "warps " + std::to_string(first) + "-" + std::to_string(last);
   }
 
   void Begin() {
     for (uint32_t i = 0; i < program_.barriers.size(); ++i) {
-      if (!Named(i)) log_.Add(block_, 0, RecordKind::kInit, Address(i), program_.barriers[i].expected, 16);
+      if (!Named(i))
+        log_.Add(block_, 0, RecordKind::kInit, Address(i), program_.barriers[i].expected, 16);
     }
     if (!options_.init_barrier) return;
     for (const RecordKind kind : {RecordKind::kBarEnter, RecordKind::kBarLeave}) {
-      for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) log_.Add(block_, agent, kind, 0, 0, 32);
+      for (uint32_t agent = 0; agent < program_.agents.size(); ++agent)
+        log_.Add(block_, agent, kind, 0, 0, 32);
     }
   }
 
@@ -68,8 +75,10 @@ class Recorder {
       for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) {
         const Step* step = machine_.Next(state, agent);
         if (step && machine_.Enabled(state, agent) && !Late(agent, *step)) able.push_back(agent);
-        if (step && step->kind == Step::Kind::kWait && !machine_.Enabled(state, agent)) Fail(agent, *step, failing);
-        if (!step && !gone[agent]) log_.Add(block_, agent, RecordKind::kExit, 0), gone[agent] = true;
+        if (step && step->kind == Step::Kind::kWait && !machine_.Enabled(state, agent))
+          Fail(agent, *step, failing);
+        if (!step && !gone[agent])
+          log_.Add(block_, agent, RecordKind::kExit, 0), gone[agent] = true;
       }
       if (able.empty() && late_) continue;
       if (able.empty()) break;
@@ -89,7 +98,8 @@ class Recorder {
   // A role that says `delay` mostly comes late.
   bool Late(uint32_t agent, const Step& step) {
     const uint32_t role = program_.agents[agent].role;
-    const bool late = program_.protocol->roles[role].ops[step.op].kind == OpKind::kDelay && random_() % 50;
+    const bool late =
+        program_.protocol->roles[role].ops[step.op].kind == OpKind::kDelay && random_() % 50;
     late_ = late_ || late;
     return late;
   }
@@ -98,7 +108,8 @@ class Recorder {
   void Fail(uint32_t agent, const Step& step, std::vector<bool>& failing) {
     if (failing[agent] || random_() % 3) return;
     failing[agent] = true;
-    log_.Add(block_, agent, RecordKind::kTry, Address(step.barrier), Parity(step), Pc(agent, step), false);
+    log_.Add(block_, agent, RecordKind::kTry, Address(step.barrier), Parity(step), Pc(agent, step),
+             false);
   }
 
   static uint32_t Parity(const Step& step) { return step.need % 2 == 0; }
@@ -156,7 +167,8 @@ LogWriter::LogWriter() {
   bytes_ = Bytes(header);
 }
 
-void LogWriter::Launch(uint32_t number, const std::string& kernel, uint32_t blocks, uint32_t warps, uint32_t cluster) {
+void LogWriter::Launch(uint32_t number, const std::string& kernel, uint32_t blocks, uint32_t warps,
+                       uint32_t cluster) {
   launch_ = number;
   LaunchChunk chunk{};
   chunk.launch = number;
@@ -170,8 +182,8 @@ void LogWriter::Launch(uint32_t number, const std::string& kernel, uint32_t bloc
   Chunk(ChunkKind::kLaunch, bytes.data(), bytes.size());
 }
 
-LogRecord& LogWriter::Add(uint32_t block, uint32_t warp, RecordKind kind, uint64_t barrier, uint32_t data, uint64_t pc,
-                          bool passed) {
+LogRecord& LogWriter::Add(uint32_t block, uint32_t warp, RecordKind kind, uint64_t barrier,
+                          uint32_t data, uint64_t pc, bool passed) {
   LogRecord record{};
   record.place = (kKernelPc + pc) | static_cast<uint64_t>(kind) << 48 | uint64_t{1} << 56;
   record.barrier = barrier;
@@ -185,7 +197,8 @@ LogRecord& LogWriter::Add(uint32_t block, uint32_t warp, RecordKind kind, uint64
   return records.emplace_back(record);
 }
 
-void LogWriter::Stuck(uint32_t block, uint32_t warp, uint64_t barrier, uint32_t parity, uint64_t pc) {
+void LogWriter::Stuck(uint32_t block, uint32_t warp, uint64_t barrier, uint32_t parity,
+                      uint64_t pc) {
   Add(block, warp, RecordKind::kTry, barrier, parity, pc);
   StuckWarp entry;
   std::memcpy(&entry, &records.back(), sizeof entry);
@@ -212,6 +225,8 @@ void LogWriter::Chunk(ChunkKind kind, const void* data, size_t bytes) {
   bytes_.resize((bytes_.size() + 7) / 8 * 8);
 }
 
-RecordedRun RecordRun(const Program& program, const RecorderOptions& options) { return Recorder(program, options).Run(); }
+RecordedRun RecordRun(const Program& program, const RecorderOptions& options) {
+  return Recorder(program, options).Run();
+}
 
 }  // namespace ss::pipeline

@@ -1,5 +1,6 @@
-// What `streamsan pipeline watch` would record of a protocol: runs its text as the hardware does, in
-// a random order, and writes the log of it. Roles, pairs and stages are left for the analysis to find.
+// What `streamsan pipeline watch` would record of a protocol: runs its text as the hardware does,
+// in a random order, and writes the log of it. Roles, pairs and stages are left for the analysis to
+// find.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ class LogWriter {
   LogWriter();
   void Launch(uint32_t number, const std::string& kernel, uint32_t blocks, uint32_t warps,
               uint32_t cluster = 1);
-  LogRecord& Add(uint32_t block, uint32_t warp, RecordKind kind, uint64_t barrier, uint32_t data = 0,
-                 uint64_t pc = 0, bool passed = false);
+  LogRecord& Add(uint32_t block, uint32_t warp, RecordKind kind, uint64_t barrier,
+                 uint32_t data = 0, uint64_t pc = 0, bool passed = false);
   void Stuck(uint32_t block, uint32_t warp, uint64_t barrier, uint32_t parity, uint64_t pc = 0);
   std::string End(LogEnd how = LogEnd::kExit);
   std::string CutShort();  // without an end
@@ -39,8 +40,8 @@ constexpr uint64_t kSharedWindow = 0x7fcc'0100'0000;
 struct RecordedRun {
   std::string log;
   bool stuck = false;
-  std::map<std::string, std::string> roles;      // of the protocol -> as the analysis names them
-  std::map<uint32_t, std::string> pipe_of;       // barrier offset -> pipeline or mbarrier
+  std::map<std::string, std::string> roles;  // of the protocol -> as the analysis names them
+  std::map<uint32_t, std::string> pipe_of;   // barrier offset -> pipeline or mbarrier
 };
 
 struct RecorderOptions {
