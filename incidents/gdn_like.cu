@@ -2,7 +2,7 @@
 //
 // A warp-specialised prefill kernel: 12 warps, of which warps 0-3 (CG0) and 4-7 (CG1) compute, warp
 // 8 (MMA) multiplies, warps 9 and 10 load (TMA, GATE) and warp 11 (EPI) stores. Between them
-// mbarrier pipelines; tests/litmus/pipe/gdn_kernel.pipe is their protocol. A block takes one
+// mbarrier pipelines; tests/litmus/pipe/gdn_like_kernel.pipe is their protocol. A block takes one
 // sequence; sequences are ragged, so blocks differ in their number of chunks. `o_store` belongs to
 // CG1 and EPI. With
 // --fault=stray-tail CG0 closes it, too: it waits on the empty barrier with a state that never

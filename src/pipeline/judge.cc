@@ -99,25 +99,57 @@ class Judging {
         "{} {} {}, and no barrier in between says that it is initialised: the block's (or "
         "cluster's) "
         "barrier behind the initialisation comes later.",
-        finding->role, waits ? "waits on" : "arrives on", kernel_.BarrierName(barrier));
+        finding->role, Verb(role, waits ? "wait" : "arrive"), kernel_.BarrierName(barrier));
   }
 
   void Passed(uint32_t role, uint32_t barrier, Place place, const Room::Pass& pass) {
     if (!pass.known) return;
     if (pass.phases == 0) open_.insert({role, barrier});
-    if (pass.phases + 2 > pass.need) return;
+    const bool did = pass.phases + 2 <= pass.need;
+    if (!did && pass.ordered) return;
     SeenFinding* finding = Once("pipeline-early", role, barrier, place);
-    if (!finding) return;
-    finding->text = fmt::format(
-        "{} waits for phase {} of {} and passed when at most {} were complete: two phases earlier "
-        "the parity "
-        "is the same. What it goes on to use is not there yet.",
-        finding->role, pass.need, kernel_.BarrierName(barrier), pass.phases);
-    const SeenPair* pair = kernel_.PairOf(barrier);
-    if (pair) {
-      finding->details.push_back(fmt::format(
-          "it has taken its last turn back since (it arrived on 0x{:x})", partners_.at(barrier)));
+    if (!finding) {
+      if (did) Struck(role, barrier, pass);
+      return;
     }
+    finding->certain = did;
+    const std::string waits =
+        fmt::format("{} {} for phase {} of {}", finding->role, Verb(role, "wait"), pass.need,
+                    kernel_.BarrierName(barrier));
+    finding->text = waits;
+    if (did) {
+      finding->text += fmt::format(
+          " and passed when at most {} were complete: two phases earlier the parity is the same. "
+          "What it goes on to use is not there yet.",
+          pass.phases);
+    } else {
+      finding->text += fmt::format(
+          ", and nothing that it has waited for before says that phase {} is complete when it "
+          "looks: "
+          "two phases earlier the parity is the same, and it passes.",
+          pass.need - 1);
+    }
+    if (kernel_.PairOf(barrier)) {
+      finding->details.push_back(fmt::format(
+          "it has had its last turn (it arrived on 0x{:x}), and waits with the same parity again",
+          partners_.at(barrier)));
+    }
+    if (!did) finding->details.push_back("in this run it was late enough");
+  }
+
+  // What could happen did, later on.
+  void Struck(uint32_t role, uint32_t barrier, const Room::Pass& pass) {
+    SeenFinding& finding = seen_.findings[known_.at({"pipeline-early", role, barrier})];
+    if (finding.certain) return;
+    finding.certain = true;
+    if (!finding.details.empty()) {
+      finding.details.back() = fmt::format(
+          "it did so in this run: phase {} when at most {} were complete", pass.need, pass.phases);
+    }
+  }
+
+  std::string Verb(uint32_t role, const char* verb) const {
+    return std::string(verb) + (kernel_.roles[role].warps.size() > 1 ? "" : "s");
   }
 
   // A role that waits for empty slots of a pipeline, with a producer's fresh state, and that never

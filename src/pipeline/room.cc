@@ -5,6 +5,7 @@
 namespace ss::pipeline {
 namespace {
 
+constexpr size_t kPhasesKept = 8;
 constexpr uint32_t kOffsetMask = 0xff'ffff;  // the shared memory window is 16 MiB
 
 bool TouchesMbarrier(RecordKind kind) {
@@ -15,18 +16,27 @@ bool TouchesMbarrier(RecordKind kind) {
 
 }  // namespace
 
-void Knowledge::Add(uint32_t item) {
-  if (words_.size() <= item / 64) words_.resize(item / 64 + 1);
-  words_[item / 64] |= uint64_t{1} << item % 64;
+bool Knowledge::Has(Moment moment) const {
+  return moment.time == 0 || (moment.warp < times_.size() && times_[moment.warp] >= moment.time);
+}
+
+Moment Knowledge::Tick(uint32_t warp) {
+  if (times_.size() <= warp) times_.resize(warp + 1);
+  return {warp, ++times_[warp]};
 }
 
 void Knowledge::Join(const Knowledge& other) {
-  if (words_.size() < other.words_.size()) words_.resize(other.words_.size());
-  for (size_t i = 0; i < other.words_.size(); ++i) words_[i] |= other.words_[i];
+  if (times_.size() < other.times_.size()) times_.resize(other.times_.size());
+  for (size_t i = 0; i < other.times_.size(); ++i) times_[i] = std::max(times_[i], other.times_[i]);
 }
 
-bool Knowledge::Has(uint32_t item) const {
-  return item / 64 < words_.size() && (words_[item / 64] >> item % 64 & 1) != 0;
+bool GhostBarrier::IsKnownComplete(uint64_t number, const Knowledge& knowledge) const {
+  const uint64_t oldest = phases + 1 - std::min<uint64_t>(arrivals.size(), phases + 1) + 1;
+  if (number == 0 || number < oldest) return true;  // forgotten: long ago
+  if (number > phases) return false;
+  const std::vector<Moment>& taken = arrivals[number - oldest];
+  return std::all_of(taken.begin(), taken.end(),
+                     [&](const Moment& moment) { return knowledge.Has(moment); });
 }
 
 BarrierKey KeyOf(const RecordedLaunch&, const LogRecord& record) {
@@ -52,13 +62,12 @@ uint64_t NeedFor(uint32_t parity, uint64_t least) {
 }
 
 bool Room::Take(const LogRecord& record) {
-  GhostWarp& warp = warps_[{record.block, record.warp}];
+  GhostWarp& warp = WarpOf(record);
   const RecordKind kind = record.Kind();
   const BarrierKey key = KeyOf(launch_, record);
   bool blind = false;
   if (TouchesMbarrier(kind)) {
-    const GhostBarrier& barrier = barriers_[key];
-    blind = barrier.init != UINT32_MAX && !warp.knows.Has(barrier.init);
+    blind = !warp.knows.Has(barriers_[key].init);
   }
   switch (kind) {
     case RecordKind::kInit:
@@ -91,17 +100,26 @@ bool Room::Take(const LogRecord& record) {
   return blind;
 }
 
+GhostWarp& Room::WarpOf(const LogRecord& record) {
+  const auto [it, fresh] = warps_.try_emplace({record.block, record.warp});
+  if (fresh) it->second.number = static_cast<uint32_t>(warps_.size() - 1);
+  return it->second;
+}
+
+// A barrier that is initialised again is another one.
 void Room::Init(GhostWarp& warp, BarrierKey key, uint32_t count) {
   GhostBarrier& barrier = barriers_[key];
   barrier = {};
   barrier.expected = count;
   barrier.pending = count;
-  barrier.init = inits_++;
-  warp.knows.Add(barrier.init);
+  barrier.init = warp.knows.Tick(warp.number);
+  barrier.arrivals.emplace_back();
+  for (auto& [other, state] : warps_) state.waits.erase(key);
 }
 
 void Room::Arrive(GhostWarp& warp, BarrierKey key, const LogRecord& record) {
   GhostBarrier& barrier = barriers_[key];
+  const Moment moment = warp.knows.Tick(warp.number);
   barrier.arrived.Join(warp.knows);
   for (auto& [waited, state] : warp.waits) {
     auto partner = partners_.find(waited.second);
@@ -110,23 +128,32 @@ void Room::Arrive(GhostWarp& warp, BarrierKey key, const LogRecord& record) {
   if (!barrier.Known()) return;
   const int64_t count = ArrivalsOf(record);
   barrier.pending -= count;
+  barrier.arrivals.back().push_back(moment);
   const bool drops = record.Kind() == RecordKind::kArriveDrop ||
                      record.Kind() == RecordKind::kArriveDropNoComplete;
   if (drops)
     barrier.expected -= static_cast<uint32_t>(std::min<int64_t>(count, barrier.expected - 1));
-  while (barrier.pending <= 0 && barrier.expected > 0) {
-    ++barrier.phases;
-    barrier.pending += barrier.expected;
+  if (barrier.pending > 0) return;
+  // One, but for a damaged file's numbers.
+  const int64_t complete = -barrier.pending / barrier.expected + 1;
+  barrier.phases += static_cast<uint64_t>(complete);
+  barrier.pending += complete * barrier.expected;
+  for (int64_t i = 0; i < std::min<int64_t>(complete, kPhasesKept); ++i) {
+    barrier.arrivals.emplace_back();
+    if (barrier.arrivals.size() > kPhasesKept) barrier.arrivals.pop_front();
   }
 }
 
 void Room::Passed(GhostWarp& warp, BarrierKey key, uint32_t parity) {
   GhostBarrier& barrier = barriers_[key];
-  warp.knows.Join(barrier.arrived);
   GhostWait& wait = warp.waits[key];
   const uint64_t least = wait.any ? wait.need + (wait.moved ? 1 : 0) : 0;
   wait = {true, NeedFor(parity, least), false};
-  pass_ = {wait.need, barrier.phases, barrier.Known()};
+  const bool ordered = wait.need < 2 || barrier.IsKnownComplete(wait.need - 1, warp.knows);
+  pass_ = {wait.need, barrier.phases, ordered, barrier.Known()};
+  // A role that skips turns may have meant a later phase of that parity than the least one: it is
+  // taken to know all that has arrived in this run.
+  warp.knows.Join(barrier.arrived);
 }
 
 }  // namespace ss::pipeline

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <utility>
@@ -16,24 +17,33 @@ namespace ss::pipeline {
 using BarrierKey = std::pair<uint32_t, uint32_t>;  // block, offset in its shared memory
 using WarpKey = std::pair<uint32_t, uint32_t>;     // block, warp
 
-// A set of small numbers: which initialisations a warp knows to be done.
+// An event of a warp: its number among the room's warps, and how many events it had had.
+struct Moment {
+  uint32_t warp = 0, time = 0;
+};
+
+// What a warp knows to have happened, by what it did and by those whom it waited for: a vector
+// clock.
 class Knowledge {
  public:
-  void Add(uint32_t item);
+  bool Has(Moment moment) const;
+  Moment Tick(uint32_t warp);  // an event of its own
   void Join(const Knowledge& other);
-  bool Has(uint32_t item) const;
 
  private:
-  std::vector<uint64_t> words_;
+  std::vector<uint32_t> times_;
 };
 
 struct GhostBarrier {
   uint32_t expected = 0;  // 0: its init was not seen
   int64_t pending = 0;
   uint64_t phases = 0;
-  uint32_t init = UINT32_MAX;  // number of its initialisation
-  Knowledge arrived;           // what those who arrived knew
+  Moment init;
+  Knowledge arrived;                         // what those who arrived knew
+  std::deque<std::vector<Moment>> arrivals;  // of the last phases; the last one is not complete
   bool Known() const { return expected > 0; }
+  // Whether all that phase `number` (from 1 on) took is known there.
+  bool IsKnownComplete(uint64_t number, const Knowledge& knowledge) const;
 };
 
 struct GhostWait {
@@ -43,6 +53,7 @@ struct GhostWait {
 };
 
 struct GhostWarp {
+  uint32_t number = 0;
   Knowledge knows;
   std::map<BarrierKey, GhostWait> waits;
   bool exited = false;
@@ -64,8 +75,9 @@ class Room {
  public:
   struct Pass {
     uint64_t need = 0;
-    uint64_t phases = 0;
-    bool known = false;  // the barrier's init was seen
+    uint64_t phases = 0;   // at most so many were complete
+    bool ordered = false;  // whatever the schedule, the phase before `need` was
+    bool known = false;    // the barrier's init was seen
   };
 
   // `partners`: barrier offset -> the offset that a turn's arrival is on.
@@ -81,6 +93,7 @@ class Room {
   const std::map<WarpKey, GhostWarp>& warps() const { return warps_; }
 
  private:
+  GhostWarp& WarpOf(const LogRecord& record);
   void Init(GhostWarp& warp, BarrierKey key, uint32_t count);
   void Arrive(GhostWarp& warp, BarrierKey key, const LogRecord& record);
   void Passed(GhostWarp& warp, BarrierKey key, uint32_t parity);
@@ -91,7 +104,6 @@ class Room {
   std::map<WarpKey, GhostWarp> warps_;
   std::map<BarrierKey, Knowledge> named_;  // by block and index
   Knowledge cluster_;
-  uint32_t inits_ = 0;
   Pass pass_;
 };
 

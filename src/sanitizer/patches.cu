@@ -119,7 +119,7 @@ __device__ __forceinline__ void Log(void* user, const Event& event) {
   Append(slot, event, lanes);
 }
 
-// A poll: failures like the last one are not news.
+// A poll: failures like the last one are not news. A loop may poll at more than one instruction.
 __device__ __forceinline__ void LogTry(void* user, const Event& event) {
   if (!user) return;
   LaunchSlot& slot = *static_cast<LaunchSlot*>(user);
@@ -127,9 +127,7 @@ __device__ __forceinline__ void LogTry(void* user, const Event& event) {
   if (!Leads(event.barrier, event.data, &lanes)) return;
   const uint32_t at = (BlockNumber() % kStuckBlocks) * kMaxWarps + Thread() / 32;
   StuckWarp& failed = slot.log->failed[at];
-  const uint64_t place =
-      (event.pc & 0xffffffffffffULL) | static_cast<uint64_t>(event.kind) << 48 | 1ULL << 56;
-  const bool waits = failed.place == place && failed.launch == slot.launch &&
+  const bool waits = failed.place != 0 && failed.launch == slot.launch &&
                      failed.barrier == event.barrier && failed.data == event.data &&
                      failed.block == BlockNumber();
   if (!event.result && waits) return;
@@ -158,6 +156,7 @@ __device__ __forceinline__ void Forget(LaunchSlot& slot) {
 #define PATCH extern "C" __device__ __noinline__ SanitizerPatchResult
 
 PATCH SsMbarrier(void* user, uint64_t pc, void* barrier, uint32_t kind, uint32_t data) {
+  if (kind == SANITIZER_CUDA_BARRIER_WAIT) return SANITIZER_PATCH_SUCCESS;  // the attempt says more
   Log(user, {pc, reinterpret_cast<uint64_t>(barrier), data, static_cast<RecordKind>(kind), 0});
   return SANITIZER_PATCH_SUCCESS;
 }

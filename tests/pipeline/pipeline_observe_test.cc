@@ -139,16 +139,22 @@ std::string Turns(bool early) {
   return text;
 }
 
+// Also in the runs in which nobody was too early.
 TEST(PipelineObserve, APassTwoPhasesEarlyIsFound) {
-  int found = 0;
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const Observation seen = Watched(Turns(true), {seed});
+  int struck = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const Observation seen = Watched(Turns(true), {seed, 1});
     const SeenFinding* early = Find(seen, "pipeline-early");
-    found += early != nullptr;
-    EXPECT_TRUE(!early || early->role == "warp 1") << Codes(seen);
+    if (!early) {
+      EXPECT_TRUE(seen.hung) << "seed " << seed;  // before it came to that
+      continue;
+    }
+    EXPECT_EQ(early->role, "warp 1") << Codes(seen);
+    struck += early->certain;
     EXPECT_EQ(Codes(Watched(Turns(false), {seed})), "");
   }
-  EXPECT_GT(found, 10);
+  EXPECT_GT(struck, 5);
+  EXPECT_LT(struck, 35);
 }
 
 TEST(PipelineObserve, BothSidesThatBeginAsProducersAreFound) {
@@ -183,10 +189,9 @@ TEST(PipelineObserve, AWaitBeforeTheInitialisationIsKnown) {
 }
 
 // A recording shows one schedule of a protocol; the checker knows all. What is right in every
-// schedule is silent in each, and whoever hangs is said to. In a wrong one nothing else than its
-// hazards is found, but for raw mbarriers: a wait has the least phase for the checker (rule 25e),
-// while a recording knows whether the warp has had its turn since; and they have no declared owner,
-// so that a stranger who looks at one with a producer's state is as good as a stray tail.
+// schedule is silent in each, and whoever hangs is said to. A wrong one may look early, too:
+// arrivals that should not be there stand in for others. Raw mbarriers have no declared owner, so
+// that a stranger who looks at one with a producer's state is as good as a stray tail.
 void Compare(const Protocol& protocol, const std::string& name, uint64_t seeds) {
   const Program program = Lower(protocol);
   if (program.agents.size() > kMaxWarps) return;
@@ -194,7 +199,7 @@ void Compare(const Protocol& protocol, const std::string& name, uint64_t seeds) 
   if (!verdict.exhaustive) return;
   std::set<std::string> codes;
   for (const Finding& finding : verdict.findings) codes.insert(finding.code);
-  if (!codes.empty() && !protocol.mbars.empty()) codes.insert("pipeline-early");
+  if (!codes.empty()) codes.insert("pipeline-early");
   if (!protocol.mbars.empty()) codes.insert("pipeline-owner");
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     const RecordedRun run = RecordRun(program, {seed});
@@ -286,7 +291,7 @@ TEST(PipelineRecording, RefusesWhatIsNone) {
 TEST(PipelineRecording, SurvivesAnyByte) {
   const Protocol protocol = Parsed(Store(2, true));
   const std::string log = RecordRun(Lower(protocol), {3, 1}).log;
-  for (size_t at = sizeof(FileHeader); at < log.size(); at += 29) {
+  for (size_t at = sizeof(FileHeader); at < log.size(); at += 61) {
     std::string broken = log;
     broken[at] = static_cast<char>(~broken[at]);
     Result<Recording> recording = ReadRecording(broken, "broken.sslog");
