@@ -14,7 +14,7 @@
 //
 // The other faults. early-pass: CG0 looks at shared_acc, of which it takes every second use, before
 // the acquire that tells it that CG1 has had its turn: by parity it passes two phases early and
-// reads an old value (--delay makes MMA late); never a hang. wrong-parity: MMA begins to wait on
+// reads an old value; with --delay MMA is late, and it hangs. wrong-parity: MMA begins to wait on
 // load_k with the producer's parity, so that both sides of the pipeline pass at once.
 // early-acquire: the loader's first acquire comes before the block's barrier behind the
 // initialisation of the mbarriers. lost-release: EPI leaves out its last release, CG1's tail hangs.
@@ -377,8 +377,13 @@ int main(int argc, char** argv) {
   Job job{Upload(k), Upload(v),     Upload(gate), Upload(out), Upload(options.chunks),
           most,      options.fault, options.delay};
 
+  cudaEvent_t begin, end;
+  Check(cudaEventCreate(&begin), "cudaEventCreate");
+  Check(cudaEventCreate(&end), "cudaEventCreate");
+  Check(cudaEventRecord(begin), "cudaEventRecord");
   for (int round = 0; round < options.rounds; ++round) gdn_like<<<sequences, 32 * kWarps>>>(job);
   Check(cudaGetLastError(), "launch");
+  Check(cudaEventRecord(end), "cudaEventRecord");
   if (!Finishes(options.give_up)) {
     std::printf("gdn_like: fault=%s: the kernel did not end in %g s\n", kFaults[options.fault],
                 options.give_up);
@@ -396,6 +401,9 @@ int main(int argc, char** argv) {
       wrong += out[at] != expected;
     }
   }
-  std::printf("gdn_like: fault=%s: completed, %zu wrong values\n", kFaults[options.fault], wrong);
+  float ms = 0;
+  Check(cudaEventElapsedTime(&ms, begin, end), "cudaEventElapsedTime");
+  std::printf("gdn_like: fault=%s: completed, %zu wrong values, %.4f ms a launch\n",
+              kFaults[options.fault], wrong, ms / static_cast<float>(options.rounds));
   return wrong ? 1 : 0;
 }
