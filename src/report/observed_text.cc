@@ -99,10 +99,11 @@ class Printer {
   void Pair(const SeenKernel& kernel, const SeenPair& pair) {
     const SeenBarrier& full = kernel.barriers.at(pair.full);
     const SeenBarrier& empty = kernel.barriers.at(pair.empty);
-    Line("  0x{:x} / 0x{:x}  {}{} -> {}: filled {} times, released {} times{}", pair.full,
+    Line("  0x{:x} / 0x{:x}  {}{} -> {}: filled {} times, released {} times{}{}", pair.full,
          pair.empty, Roles(kernel, pair.producers), full.bytes ? " (copies)" : "",
          Roles(kernel, pair.consumers), full.phases, empty.phases,
-         pair.oriented ? "" : " (or the other way round)");
+         pair.oriented ? "" : " (or the other way round)",
+         full.partial || empty.partial ? ", left in mid-phase" : "");
   }
 
   void Alone(const SeenKernel& kernel, uint32_t offset, const SeenBarrier& barrier) {
@@ -111,10 +112,11 @@ class Printer {
       if (role.Arrives(offset)) arrive.push_back(role.name);
       if (role.Waits(offset)) wait.push_back(role.name);
     }
-    Line("  0x{:x}  {}{} -> {}: {} phases", offset,
-         arrive.empty() ? "nobody" : fmt::format("{}", fmt::join(arrive, " and ")),
-         barrier.bytes ? " (copies)" : "",
-         wait.empty() ? "nobody" : fmt::format("{}", fmt::join(wait, " and ")), barrier.phases);
+    if (arrive.empty()) arrive.emplace_back("nobody");
+    if (wait.empty()) wait.emplace_back("nobody");
+    Line("  0x{:x}  {}{} -> {}: {} phases{}", offset, fmt::join(arrive, " and "),
+         barrier.bytes ? " (copies)" : "", fmt::join(wait, " and "), barrier.phases,
+         barrier.partial ? ", left in mid-phase" : "");
   }
 
   static std::string Missing(const ObservedReport& report) {
