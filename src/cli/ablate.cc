@@ -4,20 +4,13 @@
 
 #include <cstdio>
 
-#include "src/cli/inputs.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/process_analysis.h"
-#include "src/litmus/litmus.h"
 #include "src/report/ablation.h"
 
 namespace ss {
 namespace {
-
-struct Ablated {
-  Report report;
-  Ablation ablation;
-};
 
 AblateOptions EngineOptionsOf(const AblateCommandOptions& options) {
   AblateOptions ablate;
@@ -32,49 +25,24 @@ AblateOptions EngineOptionsOf(const AblateCommandOptions& options) {
   return ablate;
 }
 
-Result<Ablated> AblateLitmus(const std::string& path, const AnalyseOptions& engine,
-                             const AblateOptions& options) {
-  Result<std::string> text = ReadWholeFile(path);
-  if (!text) return tl::unexpected(text.error());
-  Result<LitmusFile> file = ParseLitmus(*text, path);
-  if (!file) return tl::unexpected(file.error());
-  Analysis analysis(file->program, engine);
-  for (const Op& op : file->program.ops) {
-    analysis.Feed(op, file->program.accesses.data() + op.access_begin);
-  }
-  Ablated out;
-  out.report = analysis.Finish();
-  Result<Ablation> ablation = analysis.Ablate(options);
-  if (!ablation) return tl::unexpected(ablation.error());
-  out.ablation = std::move(*ablation);
-  return out;
-}
-
-Result<Ablated> AblateTrace(const std::string& path, const AnalyseOptions& engine,
-                            const AblateOptions& options, Symboliser& symbols) {
-  StackId stacks = 0;
-  Result<Ablation> ablation = Fail(path, "nothing in it");
-  Result<Report> report =
-      AnalyseTraceFile(path, engine, symbols, stacks,
-                       [&](const Analysis& analysis) { ablation = analysis.Ablate(options); });
-  if (!report) return tl::unexpected(report.error());
-  if (!ablation) return tl::unexpected(ablation.error());
-  return Ablated{std::move(*report), std::move(*ablation)};
-}
-
 }  // namespace
 
 int AblateCommand(const AblateCommandOptions& options) {
-  AnalyseOptions engine;
-  engine.strict = options.strict;
-  engine.verify = false;
+  CheckCommandOptions check;
+  check.report.strict = options.strict;
+  check.report.min_confidence = options.min_confidence;
+  check.verify = false;
+  check.paths = {options.path};
   Symboliser symbols;
-  Result<Ablated> ablated =
-      HasSuffix(options.path, ".litmus")
-          ? AblateLitmus(options.path, engine, EngineOptionsOf(options))
-          : AblateTrace(options.path, engine, EngineOptionsOf(options), symbols);
-  if (!ablated) return Complain(ablated.error());
-  const AblationInput input{ablated->ablation, ablated->report, symbols};
+  Result<Ablation> ablation = Fail(options.path, "nothing in it");
+  size_t inputs = 0;
+  Result<Report> report = AnalyseInputs(check, symbols, [&](const Analysis& analysis, StackId) {
+    if (++inputs == 1) ablation = analysis.Ablate(EngineOptionsOf(options));
+  });
+  if (!report) return Complain(report.error());
+  if (inputs > 1) return Complain({options.path, "holds several traces", "name one of them"});
+  if (!ablation) return Complain(ablation.error());
+  const AblationInput input{*ablation, *report, symbols};
   fmt::print("{}",
              options.format == Format::kJson ? PrintAblationJson(input) : PrintAblationText(input));
   return kExitOk;

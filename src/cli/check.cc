@@ -20,30 +20,37 @@ void SetLitmusCoverage(Report& report, const LitmusFile& file) {
   }
 }
 
-Result<Report> AnalyseLitmus(const std::string& path, const AnalyseOptions& options) {
+Result<Report> AnalyseLitmus(const std::string& path, const AnalyseOptions& options,
+                             const ThenAnalysis& then) {
   Result<std::string> text = ReadWholeFile(path);
   if (!text) return tl::unexpected(text.error());
   Result<LitmusFile> file = ParseLitmus(*text, path);
   if (!file) return tl::unexpected(file.error());
-  Report report = AnalyseProgram(file->program, options);
+  const Program& program = file->program;
+  Analysis analysis(program, options, program.ops.size() * 64);
+  for (const Op& op : program.ops) analysis.Feed(op, program.accesses.data() + op.access_begin);
+  Report report = analysis.Finish();
+  if (then) then(analysis, 0);
   SetLitmusCoverage(report, *file);
   return report;
 }
 
 }  // namespace
 
-Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols) {
+Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols,
+                             const ThenAnalysis& then) {
   Result<std::vector<std::string>> files = FindInputs(options.paths, {".sst"});
   if (!files) return tl::unexpected(files.error());
   AnalyseOptions engine = EngineOptions(options.report);
+  engine.verify = options.verify;
   StackId stacks = 0;
   std::vector<Report> reports;
   for (const std::string& path : *files) {
     if (HasSuffix(path, ".pipe"))
       return Fail(path, "is a protocol inside a kernel", "see streamsan pipeline check");
     Result<Report> report = HasSuffix(path, ".litmus")
-                                ? AnalyseLitmus(path, engine)
-                                : AnalyseTraceFile(path, engine, symbols, stacks);
+                                ? AnalyseLitmus(path, engine, then)
+                                : AnalyseTraceFile(path, engine, symbols, stacks, then);
     if (!report) return report;
     reports.push_back(std::move(*report));
   }

@@ -31,9 +31,16 @@ struct Words {
   std::vector<std::string> program;
 };
 
+Format FormatOf(const std::string& word) {
+  if (word == "json") return Format::kJson;
+  if (word == "sarif") return Format::kSarif;
+  if (word == "perfetto") return Format::kPerfetto;
+  return word == "html" ? Format::kHtml : Format::kText;
+}
+
 void AddReportOptions(CLI::App* app, ReportOptions& options, Words& words) {
-  app->add_option("--format", words.format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
+  app->add_option("--format", words.format, "text, json, html, sarif or perfetto")
+      ->check(CLI::IsMember({"text", "json", "html", "sarif", "perfetto"}))
       ->capture_default_str();
   app->add_option("--report", options.report_file, "Write the report to FILE, not to stderr")
       ->type_name("FILE");
@@ -44,6 +51,12 @@ void AddReportOptions(CLI::App* app, ReportOptions& options, Words& words) {
                   "Least confidence shown: certain, likely or possible (default likely)")
       ->check(CLI::IsMember({"certain", "likely", "possible"}));
   app->add_option("--suppressions", options.suppressions_file, "File of lines CODE:GLOB")
+      ->type_name("FILE");
+  app->add_option("--gen-suppressions", options.gen_suppressions,
+                  "Write a suppression for each hazard shown to FILE")
+      ->type_name("FILE");
+  app->add_option("--baseline", options.baseline_file,
+                  "Hazards of this earlier JSON or SARIF report are known and do not count")
       ->type_name("FILE");
   app->add_flag("--strict", options.strict,
                 "No order from CPU synchronisation that was not seen (docs/semantics.md, rule 3)");
@@ -60,7 +73,7 @@ void AddReportOptions(CLI::App* app, ReportOptions& options, Words& words) {
 Result<void> FinishReportOptions(ReportOptions& options, const Words& words) {
   Result<Environment> environment = ParseEnvironment(std::getenv("STREAMSAN_OPTIONS"));
   if (!environment) return tl::unexpected(environment.error());
-  options.format = words.format == "json" ? Format::kJson : Format::kText;
+  options.format = FormatOf(words.format);
   options.min_confidence =
       words.confidence.empty() ? environment->min_confidence : ParseConfidence(words.confidence);
   options.strict = options.strict || environment->strict;
@@ -79,7 +92,10 @@ class CommandLine {
     AddDump();
     AddKernels();
     AddPipeline();
+    AddExplain();
     AddAblate();
+    AddWhatIf();
+    AddDiff();
     app_.add_subcommand("doctor", "What this machine lets it see")->callback([this] {
       exit_ = DoctorCommand();
     });
@@ -163,6 +179,26 @@ class CommandLine {
     });
   }
 
+  void AddExplain() {
+    auto* explain = app_.add_subcommand("explain", "One hazard on one screen");
+    explain->add_option("FILE", explain_.path, "trace, litmus file or a directory of traces")
+        ->required();
+    explain->add_option("ID", explain_.id, "H1, or the first digits of a hazard's id")->required();
+    explain->add_option("--format", words_.format, "text or html")
+        ->check(CLI::IsMember({"text", "html"}))
+        ->capture_default_str();
+    explain
+        ->add_option("--report", explain_.report.report_file,
+                     "Write to FILE, not to standard output")
+        ->type_name("FILE");
+    explain->add_option("--min-confidence", words_.confidence, "As for check: it decides who is H1")
+        ->check(CLI::IsMember({"certain", "likely", "possible"}));
+    explain->add_flag("--strict", explain_.report.strict, "As for check");
+    explain->callback([this] {
+      if (Finish(explain_.report)) exit_ = ExplainCommand(explain_);
+    });
+  }
+
   void AddAblate() {
     auto* ablate = app_.add_subcommand("ablate", "Which waits are load-bearing, which redundant");
     ablate->add_option("FILE", ablate_.path, ".sst or .litmus")->required();
@@ -188,14 +224,53 @@ class CommandLine {
     });
   }
 
+  void AddWhatIf() {
+    auto* what_if = app_.add_subcommand("whatif", "Judge again with an edge more or a wait less");
+    what_if->add_option("FILE", what_if_.path, ".sst or .litmus")->required();
+    what_if
+        ->add_option("--add", what_if_.add,
+                     "FROM:TO, operation numbers; record_stream:BUFFER:STREAM")
+        ->type_name("EDGE");
+    what_if->add_option("--remove", what_if_.remove, "Operation number of a wait")
+        ->type_name("WAIT");
+    what_if->add_flag("--first-fixes", what_if_.first_fixes,
+                      "The first fix of every hazard, together");
+    what_if->add_flag("--once", what_if_.once, "There alone, not wherever the same places meet");
+    AddJudging(what_if, what_if_.report);
+    what_if->callback([this] {
+      if (Finish(what_if_.report)) exit_ = WhatIfCommand(what_if_);
+    });
+  }
+
+  void AddDiff() {
+    auto* diff = app_.add_subcommand("diff", "What changed between two runs");
+    diff->add_option("BEFORE", diff_.before, "trace, litmus file or JSON report")->required();
+    diff->add_option("AFTER", diff_.after, "trace, litmus file or JSON report")->required();
+    AddJudging(diff, diff_.report);
+    diff->callback([this] {
+      if (Finish(diff_.report)) exit_ = DiffCommand(diff_);
+    });
+  }
+
+  // Options of the commands that print to standard output.
+  void AddJudging(CLI::App* app, ReportOptions& report) {
+    app->add_option("--format", words_.format, "text or json")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
+    app->add_option("--min-confidence", words_.confidence,
+                    "Least confidence of a hazard that counts (default likely)")
+        ->check(CLI::IsMember({"certain", "likely", "possible"}));
+    app->add_flag("--strict", report.strict, "As for check");
+  }
+
   void AddPipeline() {
     auto* pipeline = app_.add_subcommand("pipeline", "mbarrier protocols inside a kernel");
     pipeline->require_subcommand(1);
     auto* check = pipeline->add_subcommand("check", "Verify a protocol for every schedule");
     check->add_option("PATH", pipeline_.paths, ".pipe files, recordings (.sslog) or directories")
         ->required();
-    check->add_option("--format", words_.format, "text or json")
-        ->check(CLI::IsMember({"text", "json"}))
+    check->add_option("--format", words_.format, "text, json or html")
+        ->check(CLI::IsMember({"text", "json", "html"}))
         ->capture_default_str();
     ReportOptions& report = pipeline_.report;
     check->add_option("--report", report.report_file, "Write the report to FILE, not to stderr")
@@ -218,7 +293,7 @@ class CommandLine {
                    "Exit 3 when not every schedule was judged")
         ->check(CLI::Range(0, 100));
     check->callback([this] {
-      pipeline_.report.format = words_.format == "json" ? Format::kJson : Format::kText;
+      pipeline_.report.format = FormatOf(words_.format);
       pipeline_.report.min_confidence = ParseConfidence(words_.confidence);
       exit_ = PipelineCommand(pipeline_);
     });
@@ -288,7 +363,10 @@ class CommandLine {
   KernelsCommandOptions kernels_;
   PipelineCommandOptions pipeline_;
   WatchCommandOptions pipeline_watch_;
+  ExplainCommandOptions explain_;
   AblateCommandOptions ablate_;
+  WhatIfCommandOptions what_if_;
+  DiffCommandOptions diff_;
   int exit_ = kExitOk;
 };
 

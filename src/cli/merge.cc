@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <iterator>
+#include <memory>
 
 #include "src/cli/output.h"
+#include "src/program/picture.h"
 
 namespace ss {
 namespace {
@@ -45,7 +47,18 @@ void AddStats(Stats& to, const Stats& from) {
   to.seconds += from.seconds;
 }
 
+// Pictures are shared; what is changed is a copy.
+template <typename Change>
+void ChangePictures(Report& report, Change change) {
+  for (auto& picture : report.pictures) {
+    auto changed = std::make_shared<Picture>(*picture);
+    change(*changed);
+    picture = std::move(changed);
+  }
+}
+
 void SetSources(Report& report) {
+  ChangePictures(report, [&](Picture& picture) { picture.source = report.program; });
   for (Finding& finding : report.findings) finding.source = report.program;
   for (Advice& advice : report.advice) advice.source = report.program;
 }
@@ -59,10 +72,14 @@ void Rebase(StackId& stack, StackId offset) {
 void RebaseStacks(Report& report, StackId offset) {
   for (Finding& finding : report.findings) {
     Rebase(finding.buffer.alloc_stack, offset);
-    for (Site* site : {&finding.first, &finding.second, &finding.reuse})
+    for (Site* site : {&finding.first, &finding.second, &finding.reuse, &finding.producer})
       Rebase(site->stack, offset);
     for (Site& site : finding.timeline) Rebase(site.stack, offset);
+    for (Site& site : finding.evidence_sites) Rebase(site.stack, offset);
   }
+  ChangePictures(report, [offset](Picture& picture) {
+    for (Picture::Operation& op : picture.operations) Rebase(op.stack, offset);
+  });
   for (Advice& advice : report.advice) Rebase(advice.site.stack, offset);
 }
 
@@ -76,6 +93,7 @@ Report MergeReports(std::vector<Report> reports) {
     merged.program += " " + reports[i].program;
     Append(merged.findings, reports[i].findings);
     Append(merged.advice, reports[i].advice);
+    Append(merged.pictures, reports[i].pictures);
     AddCoverage(merged.coverage, reports[i].coverage);
     AddStats(merged.stats, reports[i].stats);
   }

@@ -17,13 +17,15 @@ constexpr int kExitUsage = 2;     // wrong usage, unreadable or malformed input
 constexpr int kExitCoverage = 3;  // --require-coverage
 constexpr int kExitHazard = 66;   // --error-exitcode
 
-enum class Format : uint8_t { kText, kJson };
+enum class Format : uint8_t { kText, kJson, kHtml, kSarif, kPerfetto };
 
 // How an analysis judges and how its result is shown; shared by run and check.
 struct ReportOptions {
   Format format = Format::kText;
   std::string report_file;  // "" = stderr
   std::string suppressions_file;
+  std::string gen_suppressions;  // "" = none are written
+  std::string baseline_file;
   std::optional<Confidence> min_confidence;
   uint64_t print_limit = 100;
   bool strict = false;  // no edge from unknown CPU synchronisation (rule 3)
@@ -40,6 +42,7 @@ struct RunCommandOptions {
 
 struct CheckCommandOptions {
   ReportOptions report;
+  bool verify = true;  // look for fixes
   std::vector<std::string> paths;
 };
 
@@ -62,8 +65,27 @@ struct AblateCommandOptions {
   Format format = Format::kText;
   std::optional<Confidence> min_confidence;
   bool strict = false;
-  uint64_t budget = 400;  // millions of operations replayed at most
+  uint64_t budget = 100;  // millions of operations replayed at most
   std::string path;       // a trace or a litmus file
+};
+
+struct ExplainCommandOptions {
+  ReportOptions report;
+  std::string path;  // as for check
+  std::string id;    // alias or the first digits of an id
+};
+
+struct WhatIfCommandOptions {
+  ReportOptions report;
+  std::string path;                      // a trace or a litmus file
+  std::vector<std::string> add, remove;  // see src/explain/what_if.h
+  bool once = false;
+  bool first_fixes = false;
+};
+
+struct DiffCommandOptions {
+  ReportOptions report;
+  std::string before, after;  // traces, litmus files or JSON reports
 };
 
 struct PipelineCommandOptions {
@@ -90,6 +112,9 @@ int DumpCommand(const DumpCommandOptions& options);
 int KernelsCommand(const KernelsCommandOptions& options);
 int PipelineCommand(const PipelineCommandOptions& options);
 int PipelineWatchCommand(const WatchCommandOptions& options);
+int WhatIfCommand(const WhatIfCommandOptions& options);
+int DiffCommand(const DiffCommandOptions& options);
+int ExplainCommand(const ExplainCommandOptions& options);
 int AblateCommand(const AblateCommandOptions& options);
 int DoctorCommand();
 

@@ -11,8 +11,12 @@
 #include <cstring>
 #include <memory>
 
+#include "src/report/baseline.h"
 #include "src/report/coverage.h"
+#include "src/report/html.h"
+#include "src/report/perfetto.h"
 #include "src/report/print.h"
+#include "src/report/sarif.h"
 
 namespace ss {
 namespace {
@@ -55,14 +59,33 @@ Result<std::string> ReadWholeFile(const std::string& path) {
   return text;
 }
 
+Result<void> WriteWholeFile(const std::string& path, const std::string& text) {
+  File file(std::fopen(path.c_str(), "wb"), std::fclose);
+  bool written = file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
+                 std::fflush(file.get()) == 0;
+  if (written) return {};
+  return tl::unexpected(SystemError(path, "it could not be written"));
+}
+
 Result<Output> Output::Open(const ReportOptions& options) {
+  if (options.format == Format::kPerfetto && options.report_file.empty()) {
+    return Fail("--format perfetto", "is binary", "--report FILE says where it goes");
+  }
   Output output(options);
-  if (options.suppressions_file.empty()) return output;
-  Result<std::string> text = ReadWholeFile(options.suppressions_file);
-  if (!text) return tl::unexpected(text.error());
-  auto lines = ParseSuppressions(*text, options.suppressions_file);
-  if (!lines) return tl::unexpected(lines.error());
-  output.suppressions_ = std::move(*lines);
+  if (!options.suppressions_file.empty()) {
+    Result<std::string> text = ReadWholeFile(options.suppressions_file);
+    if (!text) return tl::unexpected(text.error());
+    auto lines = ParseSuppressions(*text, options.suppressions_file);
+    if (!lines) return tl::unexpected(lines.error());
+    output.suppressions_ = std::move(*lines);
+  }
+  if (!options.baseline_file.empty()) {
+    Result<std::string> text = ReadWholeFile(options.baseline_file);
+    if (!text) return tl::unexpected(text.error());
+    auto known = ParseBaseline(*text, options.baseline_file);
+    if (!known) return tl::unexpected(known.error());
+    output.baseline_ = std::move(*known);
+  }
   return output;
 }
 
@@ -70,26 +93,46 @@ Result<void> Output::Print(const Report& report, Symboliser& symbols) {
   SelectOptions select;
   select.min_confidence = options_.min_confidence.value_or(Confidence::kLikely);
   select.suppressions = std::move(suppressions_);
+  select.baseline = baseline_;
   Selection selection = Select(report, std::move(select), symbols);
   hazards_ += selection.hazards.size();
   coverage_ = std::min(coverage_, CoveragePercent(report.coverage));
+  if (!options_.gen_suppressions.empty()) {
+    Result<void> written = WriteSuppressions(selection, symbols);
+    if (!written) return written;
+  }
   PrintInput input{report, selection, symbols};
   PrintOptions print{WantsColour(options_.report_file.empty()), options_.print_limit};
-  return WriteReport(options_.format == Format::kJson ? PrintJson(input) : PrintText(input, print),
-                     options_.report_file);
+  switch (options_.format) {
+    case Format::kJson:
+      return WriteReport(PrintJson(input), options_.report_file);
+    case Format::kHtml:
+      return WriteReport(PrintHtml(input), options_.report_file);
+    case Format::kSarif:
+      return WriteReport(PrintSarif(input), options_.report_file);
+    case Format::kPerfetto:
+      return WriteReport(PrintPerfetto(input), options_.report_file);
+    case Format::kText:
+      break;
+  }
+  return WriteReport(PrintText(input, print), options_.report_file);
+}
+
+Result<void> Output::WriteSuppressions(const Selection& selection, Symboliser& symbols) const {
+  std::string text;
+  std::set<std::string> lines;
+  for (const Selection::Hazard& hazard : selection.hazards) {
+    const std::string line = SuppressionFor(*hazard.finding, symbols);
+    text += fmt::format("# {} {}\n", hazard.alias, hazard.id);
+    if (lines.insert(line).second) text += line + "\n";
+  }
+  return WriteWholeFile(options_.gen_suppressions, text);
 }
 
 Result<void> WriteReport(const std::string& text, const std::string& path) {
-  if (path.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stderr);
-    return {};
-  }
-  File file(std::fopen(path.c_str(), "wb"), std::fclose);
-  bool written = file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
-                 std::fflush(file.get()) == 0;
-  if (written) return {};
-  return tl::unexpected(
-      SystemError(path, "the report could not be written; --report names a file"));
+  if (!path.empty()) return WriteWholeFile(path, text);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  return {};
 }
 
 int Output::ExitCode(int program) const {

@@ -1,12 +1,14 @@
 // From reports to what is printed and to an exit code.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "src/base/result.h"
 #include "src/cli/options.h"
 #include "src/program/finding.h"
+#include "src/report/select.h"
 #include "src/report/suppressions.h"
 #include "src/report/symbols.h"
 
@@ -17,7 +19,7 @@ int Complain(const Error& error);
 
 class Output {
  public:
-  // Reads the suppressions file. Errors: it cannot be read, or a line of it.
+  // Reads the suppressions and the baseline. Errors: one cannot be read, or what stands in it.
   static Result<Output> Open(const ReportOptions& options);
 
   // One report a command; several inputs are merged first. Error: it cannot be written.
@@ -29,8 +31,11 @@ class Output {
  private:
   explicit Output(const ReportOptions& options) : options_(options) {}
 
+  Result<void> WriteSuppressions(const Selection& selection, Symboliser& symbols) const;
+
   ReportOptions options_;
   std::vector<Suppression> suppressions_;
+  std::set<std::string> baseline_;
   uint64_t hazards_ = 0;
   int coverage_ = 100;
 };
@@ -44,6 +49,9 @@ Report MergeReports(std::vector<Report> reports);
 
 // Adds `offset` to every stack id, so that the stacks of several processes fit into one Symboliser.
 void RebaseStacks(Report& report, StackId offset);
+
+// Writes `text` to the file. Errors name it and the reason.
+Result<void> WriteWholeFile(const std::string& path, const std::string& text);
 
 // The whole file. Errors name it and the reason.
 Result<std::string> ReadWholeFile(const std::string& path);

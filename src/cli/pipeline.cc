@@ -11,6 +11,7 @@
 #include "src/cli/observed.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/report/html.h"
 
 namespace ss {
 namespace {
@@ -36,8 +37,24 @@ Result<void> CheckFile(const std::string& path, const PipelineCommandOptions& op
     report.hidden = std::erase_if(
         report.verdict.findings, [](const pipeline::Finding& finding) { return !finding.certain; });
   }
+  for (const pipeline::Finding& finding : report.verdict.findings) {
+    report.fixes.push_back(finding.absorbed ? std::vector<PipelineFix>{}
+                                            : PipelineFixes(report.program, report.verdict, finding,
+                                                            {options.max_states}));
+  }
   checked.reports.push_back(std::move(report));
   return {};
+}
+
+std::string Printed(const std::vector<PipelineReport>& reports, const ReportOptions& options) {
+  switch (options.format) {
+    case Format::kJson:
+      return PrintPipelineJson(reports);
+    case Format::kHtml:
+      return PrintPipelineHtml(reports);
+    default:
+      return PrintPipelineText(reports, options.print_limit);
+  }
 }
 
 }  // namespace
@@ -66,10 +83,7 @@ int PipelineCommand(const PipelineCommandOptions& options) {
     exhaustive = exhaustive && checked.reports.back().verdict.exhaustive;
   }
   Result<void> written =
-      WriteReport(options.report.format == Format::kJson
-                      ? PrintPipelineJson(checked.reports)
-                      : PrintPipelineText(checked.reports, options.report.print_limit),
-                  options.report.report_file);
+      WriteReport(Printed(checked.reports, options.report), options.report.report_file);
   if (!written) return Complain(written.error());
   if (hazards) return options.report.error_exitcode;
   return (exhaustive ? 100 : 0) < options.report.require_coverage ? kExitCoverage : kExitOk;

@@ -8,6 +8,9 @@
 namespace ss {
 namespace {
 
+// More than a page draws smoothly, and what most programs of a few steps do.
+constexpr size_t kPictureOperations = 200'000;
+
 Program RecordedNames() {
   Program names;
   names.recorded = true;
@@ -31,7 +34,7 @@ std::vector<Frame> FrontFrames(const DescribedStack& stack) {
 void SetRank(Report& report, int64_t rank) {
   if (rank < 0) return;
   for (Finding& finding : report.findings) {
-    for (Site* site : {&finding.first, &finding.second, &finding.reuse}) {
+    for (Site* site : {&finding.first, &finding.second, &finding.reuse, &finding.producer}) {
       site->rank = static_cast<uint32_t>(rank);
     }
   }
@@ -44,6 +47,8 @@ AnalyseOptions EngineOptions(const ReportOptions& options) {
   engine.strict = options.strict;
   engine.handovers = options.min_confidence == Confidence::kPossible;
   engine.beginnings_only = options.min_confidence != Confidence::kPossible;
+  const bool drawn = options.format == Format::kHtml || options.format == Format::kPerfetto;
+  if (drawn) engine.picture = kPictureOperations;
   return engine;
 }
 
@@ -122,8 +127,7 @@ StackId ProcessAnalysis::AddStacksTo(Symboliser& symbols, StackId offset) const 
 }
 
 Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& options,
-                                Symboliser& symbols, StackId& stacks,
-                                const std::function<void(const Analysis&)>& then) {
+                                Symboliser& symbols, StackId& stacks, const ThenAnalysis& then) {
   Result<trace::TraceReader> reader = trace::TraceReader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
   ProcessAnalysis analysis(options, false);
@@ -137,7 +141,7 @@ Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& o
   Coverage& coverage = report.coverage;
   coverage.complete = coverage.complete && reader->stats().Complete();
   for (const std::string& note : reader->notes()) coverage.notes.push_back(note);
-  if (then) then(analysis.engine());
+  if (then) then(analysis.engine(), stacks);
   RebaseStacks(report, stacks);
   stacks = analysis.AddStacksTo(symbols, stacks);
   return report;

@@ -69,12 +69,14 @@ class ProcessAnalysis : private ImportSink {
 
 // One trace file, from its first record to its end or to where it is cut. What is missing is in the
 // report's coverage. `symbols` and `stacks` (highest stack id so far) grow. `then` gets what was
-// analysed before it goes away. Errors: not a trace.
+// analysed before it goes away, and what its stack ids are moved by. Errors: not a trace.
+using ThenAnalysis = std::function<void(const Analysis&, StackId)>;
 Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& options,
                                 Symboliser& symbols, StackId& stacks,
-                                const std::function<void(const Analysis&)>& then = {});
+                                const ThenAnalysis& then = {});
 
 // What `streamsan check` does before it prints: one report over all inputs. Errors name the file.
-Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols);
+Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols,
+                             const ThenAnalysis& then = {});
 
 }  // namespace ss

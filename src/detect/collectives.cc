@@ -258,10 +258,6 @@ class Collectives {
     finding.edge_from = finding.first.lane;
     finding.edge_to = finding.second.lane;
     finding.evidence.push_back(finding.root_cause);
-    uint64_t hash = 0xcbf29ce484222325ull;
-    for (char c : finding.code + finding.buffer.name)
-      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
-    finding.id = fmt::format("{:016x}", hash);
     findings_.push_back(std::move(finding));
   }
 

@@ -1,4 +1,4 @@
-// Names and identities of what a finding is about. Ids never hold raw handles or addresses.
+// Names of what a finding is about, and which findings are the same one.
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
   return hash * 0xff51afd7ed558ccdull;
 }
 
-uint64_t Hash(std::string_view text) {  // FNV-1a: the same on every machine, so ids are stable
+uint64_t Hash(std::string_view text) {  // FNV-1a
   uint64_t hash = 0xcbf29ce484222325ull;
   for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3ull;
   return hash;
@@ -150,7 +150,6 @@ size_t Checker::AddFinding(Finding finding, const Op& first, const Op& second,
   std::string key = fmt::format("{}|{}|{:x}|{}", finding.code, name, where, finding.absorbed);
   auto [found, fresh] = by_key_.emplace(key, findings_.size());
   if (fresh) {
-    finding.id = fmt::format("{:016x}", Mix(Mix(Hash(finding.code), Hash(name)), where));
     findings_.push_back(std::move(finding));
     keys_.push_back(key);
     return found->second;

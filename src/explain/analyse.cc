@@ -6,61 +6,14 @@
 #include <chrono>
 
 #include "src/explain/cause.h"
-#include "src/explain/fixes.h"
+#include "src/explain/picture.h"
 #include "src/explain/replay.h"
+#include "src/explain/verify.h"
+#include "src/explain/window.h"
 #include "src/model/graphs.h"
 
 namespace ss {
 namespace {
-
-EventId FirstFreeEvent(const Tape& tape) {
-  EventId last = 0;
-  for (const Op& op : *tape.ops) {
-    bool event = op.kind == OpKind::kEventRecord || op.kind == OpKind::kStreamWaitEvent ||
-                 op.kind == OpKind::kEventSync || op.kind == OpKind::kEventQuery;
-    if (event) last = std::max(last, op.object);
-  }
-  return last + 1;
-}
-
-class Verifier {
- public:
-  Verifier(const Tape& tape, const CheckOptions& check, const CheckResult& baseline,
-           uint64_t budget)
-      : tape_(tape),
-        check_(check),
-        before_(ReportedKeys(baseline)),
-        budget_(budget),
-        event_(FirstFreeEvent(tape)) {}
-
-  void AddFixes(Finding* finding, const std::string& key) {
-    for (Candidate& candidate : ProposeFixes(*finding, tape_, event_)) {
-      if (replayed_ + tape_.ops->size() > budget_ && replayed_ != 0) {
-        ++skipped_;
-        continue;
-      }
-      replayed_ += tape_.ops->size();
-      std::set<std::string> after = ReportedKeys(Replay(tape_, check_, candidate.edit));
-      bool gone = !after.contains(key);
-      bool nothing_new = std::includes(before_.begin(), before_.end(), after.begin(), after.end());
-      if (!gone || !nothing_new) continue;
-      candidate.fix.verified = true;
-      candidate.fix.alike = finding->count - 1 + (before_.size() - after.size() - 1);
-      if (candidate.fix.kind == FixKind::kRecordStream) candidate.fix.cost = "no wait added";
-      finding->fixes.push_back(std::move(candidate.fix));
-    }
-  }
-
-  uint64_t skipped() const { return skipped_; }
-
- private:
-  const Tape& tape_;
-  CheckOptions check_;
-  std::set<std::string> before_;
-  uint64_t budget_;
-  EventId event_;
-  uint64_t replayed_ = 0, skipped_ = 0;
-};
 
 void AddHandovers(const Tape& tape, CheckOptions check, CheckResult* result) {
   check.strict = true;
@@ -101,10 +54,12 @@ Report Explain(const Tape& tape, const CheckOptions& check, const AnalyseOptions
   if (options.handovers && !check.strict) AddHandovers(tape, check, &result);
   SortFindings(&result);
   Verifier verifier(tape, check, result, options.max_replayed);
+  const LaneNames names(tape);
   for (size_t i = 0; i < result.findings.size(); ++i) {
     Finding& finding = result.findings[i];
     if (finding.absorbed) continue;
-    ExplainCause(&finding, tape);
+    ExplainCause(&finding, tape, names);
+    FillWindow(&finding, tape, names);
     if (options.verify && !finding.handover_only) verifier.AddFixes(&finding, result.keys[i]);
   }
   if (verifier.skipped() != 0) {
@@ -127,6 +82,10 @@ Report Explain(const Tape& tape, const CheckOptions& check, const AnalyseOptions
         fmt::format("accesses of unknown extent, compared at the byte where they begin: {} "
                     "(--min-confidence possible: to the ends of their blocks)",
                     result.beginnings));
+  }
+  if (options.picture != 0) {
+    report.pictures.push_back(
+        std::make_shared<Picture>(MakePicture(tape, result.findings, options.picture)));
   }
   report.findings = std::move(result.findings);
   report.advice = std::move(result.advice);
@@ -181,6 +140,7 @@ struct Analysis::State {
   bool Crosses() const { return signals || (collectives && (!names.recorded || ranks.size() > 1)); }
 
   bool Whole() const { return fed == ops.size(); }
+  Result<void> MustBeWhole(const char* what) const;
   Tape Kept() const { return {&names, &ops, &accesses, Crosses()}; }
 
   const Program& names;
@@ -246,14 +206,27 @@ Report Analysis::Finish() {
   return report;
 }
 
+Result<void> Analysis::State::MustBeWhole(const char* what) const {
+  if (Whole()) return {};
+  return Fail(names.source,
+              fmt::format("{} operations, more than the {} that are kept: too many to {}", fed,
+                          max_kept, what));
+}
+
 Result<Ablation> Analysis::Ablate(const AblateOptions& options) const {
   const State& s = *state_;
-  if (!s.Whole()) {
-    return Fail(s.names.source, fmt::format("{} operations, more than the {} that are kept: too "
-                                            "many to take waits out one at a time",
-                                            s.fed, s.max_kept));
-  }
+  Result<void> whole = s.MustBeWhole("take waits out");
+  if (!whole) return tl::unexpected(whole.error());
   return ss::Ablate(s.Kept(), s.check, options);
 }
+
+Result<WhatIf> Analysis::Try(const std::vector<EdgeRequest>& edges, Confidence least) const {
+  const State& s = *state_;
+  Result<void> whole = s.MustBeWhole("be judged again");
+  if (!whole) return tl::unexpected(whole.error());
+  return TryEdges(s.Kept(), s.check, edges, least);
+}
+
+std::vector<Wait> Analysis::Waits() const { return FindWaits(state_->Kept()); }
 
 }  // namespace ss

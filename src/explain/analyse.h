@@ -8,6 +8,7 @@
 #include "src/base/result.h"
 #include "src/detect/checker.h"
 #include "src/explain/ablate.h"
+#include "src/explain/what_if.h"
 #include "src/program/finding.h"
 #include "src/program/op.h"
 
@@ -36,6 +37,8 @@ struct AnalyseOptions {
   // A verification replays the program: no more operations than this are replayed for one report.
   // What remains unverified is counted in the coverage notes.
   uint64_t max_replayed = 60'000'000;
+  // Also make Report.pictures, of at most this many operations. 0 = none.
+  size_t picture = 0;
 };
 
 Report AnalyseProgram(const Program& program, const AnalyseOptions& options);
@@ -56,6 +59,11 @@ class Analysis {
   Report Finish();
   // Which waits of what was fed are needed. Error: more operations than are kept.
   Result<Ablation> Ablate(const AblateOptions& options) const;
+  // What was fed, with edges put in or waits taken out, judged again. Error: as above, or a request
+  // that fits no operation.
+  Result<WhatIf> Try(const std::vector<EdgeRequest>& edges, Confidence least) const;
+  // The waits of what was kept, none of them tried.
+  std::vector<Wait> Waits() const;
 
  private:
   struct State;

@@ -4,25 +4,34 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 
 #include "src/program/op_names.h"
 
 namespace ss {
 namespace {
 
-constexpr size_t kTimeline = 14;       // operations a picture can carry
 constexpr size_t kLookBack = 200'000;  // operations searched for the last wait before a finding
+constexpr size_t kLookAhead = 2'000;   // operations searched for a wait that comes too late
+constexpr size_t kNone = SIZE_MAX;
 
 // What a wait of the consumer covers: the newest record of its event at the wait.
 struct Covered {
-  size_t wait = SIZE_MAX;
-  size_t record = SIZE_MAX;  // SIZE_MAX: never recorded
+  size_t wait = kNone;
+  size_t record = kNone;  // kNone: never recorded
+};
+
+// One line of evidence. Those that name a mistake in a wait come before those that name another
+// one.
+struct Reason {
+  int rank = 0;
+  std::string text;
+  size_t at = kNone;  // the wait that it is about
 };
 
 class Explainer {
  public:
-  Explainer(Finding* finding, const Tape& tape) : finding_(*finding), tape_(tape) {}
+  Explainer(Finding* finding, const Tape& tape, const LaneNames& names)
+      : finding_(*finding), tape_(tape), names_(names) {}
 
   void Explain() {
     const Instance& at = finding_.instances[0];
@@ -30,16 +39,16 @@ class Explainer {
     bool late = lifetime && finding_.second.kind != OpKind::kAllocAsync &&
                 finding_.first.index > finding_.second.index;
     if (late) {
-      finding_.root_cause = fmt::format("op {} uses {} after its free at op {}", finding_.first.op,
-                                        finding_.buffer.name, finding_.second.op);
+      Say(0, at.second_index, "op {} uses {} after its free at op {}", finding_.first.op,
+          finding_.buffer.name, finding_.second.op);
     } else if (lifetime && finding_.second.kind == OpKind::kAllocAsync) {
-      Edge(at.second_index, at.first_index, Producer(finding_.second), Consumer(finding_.first));
+      Edge(at.second_index, at.first_index, Producer(finding_.second), Producer(finding_.first));
     } else if (lifetime) {
       Lifetime(at);
     } else {
-      Edge(at.first_index, at.second_index, Producer(finding_.first), Consumer(finding_.second));
+      Edge(at.first_index, at.second_index, Producer(finding_.first), Producer(finding_.second));
     }
-    Timeline(at);
+    Tell();
   }
 
  private:
@@ -47,175 +56,225 @@ class Explainer {
     StreamId stream;
     std::string name;
   };
-  static End Producer(const Site& site) { return {site.stream, site.lane}; }
-  static End Consumer(const Site& site) { return {site.stream, site.lane}; }
+  End Producer(const Site& site) const {
+    const bool ranks = finding_.first.rank != finding_.second.rank;
+    return {site.stream, ranks ? fmt::format("rank{} {}", site.rank, site.lane) : site.lane};
+  }
   const Op& At(size_t index) const { return (*tape_.ops)[index]; }
+  static size_t Stop(size_t from) { return from > kLookBack ? from - kLookBack : 0; }
+  std::string StreamName(StreamId id) const { return names_.StreamIn(finding_, id); }
+
+  template <typename... T>
+  void Say(int rank, size_t at, fmt::format_string<T...> format, T&&... values) {
+    reasons_.push_back({rank, fmt::format(format, std::forward<T>(values)...), at});
+  }
+
+  // The record of `event` that was in force before `before`.
+  size_t RecordBefore(EventId event, size_t before) const {
+    for (size_t i = before; i-- > Stop(before);) {
+      if (At(i).kind == OpKind::kEventRecord && At(i).object == event) return i;
+    }
+    return kNone;
+  }
 
   std::vector<Covered> WaitsBefore(StreamId stream, size_t before) const {
     std::vector<Covered> waits;
-    size_t stop = before > kLookBack ? before - kLookBack : 0;
-    for (size_t i = before; i-- > stop && waits.size() < 8;) {
+    for (size_t i = before; i-- > Stop(before) && waits.size() < 8;) {
       const Op& op = At(i);
       if (op.kind != OpKind::kStreamWaitEvent || op.stream != stream) continue;
-      Covered covered{i, SIZE_MAX};
-      for (size_t j = i; j-- > stop;) {
-        if (At(j).kind == OpKind::kEventRecord && At(j).object == op.object) {
-          covered.record = j;
-          break;
-        }
-      }
-      waits.push_back(covered);
+      waits.push_back({i, RecordBefore(op.object, i)});
     }
     return waits;
   }
 
-  std::string StreamName(StreamId id) const {
-    if (id == finding_.first.stream) return finding_.first.lane;
-    if (id == finding_.second.stream) return finding_.second.lane;
-    if (id == finding_.buffer.owner_stream) return finding_.buffer.owner;
-    for (const Op& op : *tape_.ops) {
-      if (op.kind == OpKind::kStreamCreate && op.stream == id)
-        return tape_.names->strings.Get(op.name);
-    }
-    return fmt::format("stream#{}", id);
-  }
+  // --- why no wait of the consumer covers the producer's operation
 
   // One line a wait that the consumer did have; the first that explains becomes the root cause.
   void Edge(size_t first, size_t second, const End& producer, const End& consumer) {
-    if (consumer.stream == 0) {
-      Say(fmt::format("{} goes on at op {} without having seen {} finish op {}", consumer.name,
-                      At(second).id, producer.name, At(first).id));
-      return;
-    }
-    bool allocated_between = false;
+    if (consumer.stream == 0) return HostConsumer(first, second, producer, consumer);
+    const bool fill = (At(first).flags & kFill) != 0;
     std::set<StreamId> told;  // streams waited for in vain; 0 = an event never recorded
     for (const Covered& wait : WaitsBefore(consumer.stream, second)) {
-      if (wait.record == SIZE_MAX) {
-        if (!told.insert(0).second) continue;
-        Say(fmt::format("{} waits at op {} for an event that was never recorded", consumer.name,
-                        At(wait.wait).id));
+      if (wait.record == kNone) {
+        if (told.insert(0).second) {
+          Say(3, wait.wait, "{} waits at op {} for an event that was never recorded", consumer.name,
+              At(wait.wait).id);
+        }
       } else if (At(wait.record).stream == producer.stream && wait.record < first) {
-        allocated_between = (At(first).flags & kFill) != 0;
-        Say(fmt::format(
+        Say(2, wait.wait,
             "{} last waited for {} at op {} (recorded at op {}), before op {} was queued",
-            consumer.name, producer.name, At(wait.wait).id, At(wait.record).id, At(first).id));
+            consumer.name, producer.name, At(wait.wait).id, At(wait.record).id, At(first).id);
+        if (fill) Say(2, first, "the allocation and its fill lie between the wait and the use");
         break;
       } else if (At(wait.record).stream != producer.stream && wait.wait > first) {
-        if (!told.insert(At(wait.record).stream).second) continue;
-        Say(fmt::format("{} waits at op {} for {}, but op {} ran on {}", consumer.name,
-                        At(wait.wait).id, StreamName(At(wait.record).stream), At(first).id,
-                        producer.name));
+        OtherStream(wait, first, producer, consumer, told);
       }
     }
-    if (allocated_between) Say("the allocation and its fill lie between the wait and the use");
+    HostWaits(first, second, producer);
+    LateWait(first, second, producer, consumer);
     if (producer.stream == 0) {
-      Say(fmt::format("{} did op {} and nothing hands that over to {}", producer.name, At(first).id,
-                      consumer.name));
+      Say(3, first, "{} did op {} and nothing hands that over to {}", producer.name, At(first).id,
+          consumer.name);
     }
-    if (finding_.evidence.empty()) {
-      Say(fmt::format("{} never waits for {} between op {} and op {}", consumer.name, producer.name,
-                      At(first).id, At(second).id));
+    Programmatic(second);
+    if (reasons_.empty()) {
+      Say(0, first, "{} never waits for {} between op {} and op {}", consumer.name, producer.name,
+          At(first).id, At(second).id);
     }
   }
+
+  // The wait took a record of another stream. Was there one behind the producer that it replaced?
+  void OtherStream(const Covered& wait, size_t first, const End& producer, const End& consumer,
+                   std::set<StreamId>& told) {
+    const Op& record = At(wait.record);
+    const size_t replaced = RecordBefore(record.object, wait.record);
+    if (replaced != kNone && replaced > first && At(replaced).stream == producer.stream) {
+      Say(0, wait.record,
+          "the event recorded behind op {} at op {} was recorded again on {} at op {}, before {} "
+          "waited "
+          "for it at op {}",
+          At(first).id, At(replaced).id, StreamName(record.stream), record.id, consumer.name,
+          At(wait.wait).id);
+    } else if (told.insert(record.stream).second) {
+      Say(2, wait.wait, "{} waits at op {} for {}, but op {} ran on {}", consumer.name,
+          At(wait.wait).id, StreamName(record.stream), At(first).id, producer.name);
+    }
+  }
+
+  // What the issuing thread synchronised in between, if it was something else.
+  void HostWaits(size_t first, size_t second, const End& producer) {
+    for (size_t i = second; i-- > first;) {
+      const Op& op = At(i);
+      if (op.host != At(second).host || (op.flags & kSynthetic) != 0) continue;
+      if (op.kind == OpKind::kStreamSync && op.stream != producer.stream) {
+        return Say(3, i, "{} waits at op {} for {}, but op {} ran on {}", HostName(second), op.id,
+                   StreamName(op.stream), At(first).id, producer.name);
+      }
+      bool failed = op.kind == OpKind::kStreamQuery && op.stream == producer.stream;
+      if (failed && (op.flags & kNotReady) != 0) {
+        return Say(3, i, "{} asks at op {} whether {} is done, and it is not", HostName(second),
+                   op.id, producer.name);
+      }
+    }
+  }
+
+  const std::string& HostName(size_t index) const {
+    const bool first = index == finding_.instances[0].first_index;
+    return first ? finding_.first.host : finding_.second.host;
+  }
+
+  void LateWait(size_t first, size_t second, const End& producer, const End& consumer) {
+    const size_t end = std::min(tape_.ops->size(), second + kLookAhead);
+    for (size_t i = second + 1; i < end; ++i) {
+      const Op& op = At(i);
+      if (op.kind != OpKind::kStreamWaitEvent || op.stream != consumer.stream) continue;
+      const size_t record = RecordBefore(op.object, i);
+      if (record == kNone || record < first || At(record).stream != producer.stream) continue;
+      return Say(4, i, "{} waits for {} only at op {}, behind op {}", consumer.name, producer.name,
+                 op.id, At(second).id);
+    }
+  }
+
+  void Programmatic(size_t second) {
+    const Op& op = At(second);
+    if (op.kind != OpKind::kKernel || (op.flags & kPdl) == 0 || (op.flags & kPdlWait) != 0) return;
+    Say(1, second,
+        "op {} was launched programmatically and does not wait for its grid dependencies", op.id);
+  }
+
+  void HostConsumer(size_t first, size_t second, const End& producer, const End& consumer) {
+    Say(0, kNone, "{} goes on at op {} without having seen {} finish op {}", consumer.name,
+        At(second).id, producer.name, At(first).id);
+    HostWaits(first, second, producer);
+    for (size_t i = first; i-- > Stop(first);) {
+      const Op& op = At(i);
+      bool same = op.kind == OpKind::kStreamSync && op.stream == producer.stream;
+      if (!same || op.host != At(second).host) continue;
+      return Say(3, i, "{} last waited for {} at op {}, before op {} was queued", consumer.name,
+                 producer.name, op.id, At(first).id);
+    }
+  }
+
+  // --- why nothing keeps the storage
 
   void Lifetime(const Instance& at) {
     const Op& free = At(at.second_index);
     const std::string &user = finding_.first.lane, &owner = finding_.buffer.owner;
     for (const Covered& wait : WaitsBefore(finding_.buffer.owner_stream, at.second_index)) {
-      bool ours = wait.record != SIZE_MAX && At(wait.record).stream == finding_.first.stream;
-      if (owner.empty() || !ours) continue;
-      Say(fmt::format("{} last waited for {} at op {}, before op {} was queued", owner, user,
-                      At(wait.wait).id, At(at.first_index).id));
+      if (owner.empty() || wait.record == kNone || At(wait.record).stream != finding_.first.stream)
+        continue;
+      Say(0, wait.wait, "{} last waited for {} at op {}, before op {} was queued", owner, user,
+          At(wait.wait).id, At(at.first_index).id);
       break;
     }
-    bool noop = false;
-    for (size_t i = at.second_index; i-- > 0 && At(i).kind != OpKind::kAlloc;) {
-      if (At(i).kind != OpKind::kRecordStream || At(i).object != free.object) continue;
-      noop |= At(i).stream == finding_.buffer.owner_stream;
+    Records(at, free);
+    if (free.kind == OpKind::kFree && at.first_index < at.second_index &&
+        finding_.first.stream != 0) {
+      Say(1, at.second_index, "the free at op {} comes while op {} is queued on {}", free.id,
+          At(at.first_index).id, user);
+    }
+  }
+
+  void Records(const Instance& at, const Op& free) {
+    const std::string &user = finding_.first.lane, &owner = finding_.buffer.owner;
+    size_t noop = kNone, other = kNone;
+    for (size_t i = at.second_index; i-- > Stop(at.second_index);) {
+      const Op& op = At(i);
+      bool allocated = op.kind == OpKind::kAlloc || op.kind == OpKind::kAllocAsync;
+      if (allocated && op.object == free.object) break;
+      if (op.kind != OpKind::kRecordStream || op.object != free.object) continue;
+      (op.stream == finding_.buffer.owner_stream ? noop : other) = i;
     }
     if (free.kind == OpKind::kFreeAsync) {
-      Say(fmt::format("{} frees it at op {} without waiting for {}", finding_.second.lane, free.id,
-                      user));
-    } else if (noop) {
-      Say(
-          fmt::format("{} has record_stream({}), its owner, which protects nothing; it has no "
-                      "record_stream({})",
-                      finding_.buffer.name, owner, user));
+      Say(0, at.second_index, "{} frees it at op {} without waiting for {}", finding_.second.lane,
+          free.id, user);
+    } else if (noop != kNone) {
+      Say(0, noop,
+          "{} has record_stream({}), its owner, which protects nothing; it has no "
+          "record_stream({})",
+          finding_.buffer.name, owner, user);
+    } else if (other != kNone) {
+      Say(0, other, "{} has record_stream({}), but no record_stream({})", finding_.buffer.name,
+          StreamName(At(other).stream), user);
     } else if (!owner.empty()) {
-      Say(fmt::format("{} has no record_stream({})", finding_.buffer.name, user));
+      Say(0, kNone, "{} has no record_stream({})", finding_.buffer.name, user);
     } else {
-      Say(fmt::format("nothing makes the free at op {} wait for {}", free.id, user));
+      Say(0, kNone, "nothing makes the free at op {} wait for {}", free.id, user);
     }
   }
 
-  void Say(std::string line) {
-    if (finding_.root_cause.empty()) {
-      finding_.root_cause = line;
-    } else if (finding_.evidence.size() == 1) {
-      finding_.root_cause += "; " + line;
-    }
-    finding_.evidence.push_back(std::move(line));
-  }
-
-  // The finding's operations and the ordering calls of its lanes around them.
-  void Timeline(const Instance& at) {
-    size_t from = std::min(at.first_index, at.second_index),
-           to = std::max(at.first_index, at.second_index);
-    if (finding_.reuse.op != 0) to = std::max(to, finding_.reuse.index);
-    std::vector<size_t> picked;
-    auto concerns = [&](StreamId stream) {
-      return stream != 0 && (stream == finding_.first.stream || stream == finding_.second.stream ||
-                             stream == finding_.buffer.owner_stream);
-    };
-    auto shows = [&](size_t i) {
-      const Op& op = At(i);
-      bool orders = op.kind == OpKind::kStreamWaitEvent || op.kind == OpKind::kEventRecord ||
-                    op.kind == OpKind::kStreamSync;
-      return i == at.first_index || i == at.second_index ||
-             (finding_.reuse.op && i == finding_.reuse.index) || (orders && concerns(op.stream));
-    };
-    size_t stop = from > kLookBack ? from - kLookBack : 0;
-    for (size_t i = from; i-- > stop && picked.size() < 4;) {
-      if (shows(i)) picked.insert(picked.begin(), i);
-    }
-    for (size_t i = from; i <= to && i < tape_.ops->size(); ++i) {
-      bool must = i == at.first_index || i == at.second_index || i == finding_.reuse.index;
-      if (shows(i) && (must || picked.size() < kTimeline)) picked.push_back(i);
-    }
-    for (size_t i : picked) finding_.timeline.push_back(MakeSite(i));
-  }
-
-  Site MakeSite(size_t index) const {
-    if (index == finding_.first.index) return finding_.first;
-    if (index == finding_.second.index) return finding_.second;
-    if (finding_.reuse.op != 0 && index == finding_.reuse.index) return finding_.reuse;
-    const Op& op = At(index);
-    Site site;
-    site.op = op.id;
-    site.index = index;
-    site.kind = op.kind;
-    site.stream = op.stream;
-    site.lane = StreamName(op.stream);
-    site.name = Name(op.kind);
-    site.access = site.name;
-    if (op.kind == OpKind::kStreamWaitEvent) {
-      for (size_t j = index; j-- > 0;) {
-        if (At(j).kind != OpKind::kEventRecord || At(j).object != op.object) continue;
-        site.name = fmt::format("wait {}", At(j).id);
-        break;
+  // The two strongest reasons are the root cause; all are evidence.
+  void Tell() {
+    std::stable_sort(reasons_.begin(), reasons_.end(),
+                     [](const Reason& a, const Reason& b) { return a.rank < b.rank; });
+    for (size_t i = 0; i < reasons_.size(); ++i) {
+      const Reason& reason = reasons_[i];
+      if (i < 2) finding_.root_cause += (i == 0 ? "" : "; ") + reason.text;
+      finding_.evidence.push_back(reason.text);
+      Site site;
+      if (reason.at != kNone) {
+        const Op& op = At(reason.at);
+        site.op = op.id;
+        site.index = reason.at;
+        site.kind = op.kind;
+        site.name = Name(op.kind);
+        site.stack = op.stack;
+        site.line = op.line;
       }
+      finding_.evidence_sites.push_back(std::move(site));
     }
-    return site;
   }
 
   Finding& finding_;
   const Tape& tape_;
+  const LaneNames& names_;
+  std::vector<Reason> reasons_;
 };
 
 }  // namespace
 
-void ExplainCause(Finding* finding, const Tape& tape) {
-  if (!finding->instances.empty()) Explainer(finding, tape).Explain();
+void ExplainCause(Finding* finding, const Tape& tape, const LaneNames& names) {
+  if (!finding->instances.empty()) Explainer(finding, tape, names).Explain();
 }
 
 }  // namespace ss

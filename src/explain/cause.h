@@ -2,11 +2,12 @@
 #pragma once
 
 #include "src/explain/replay.h"
+#include "src/explain/window.h"
 #include "src/program/finding.h"
 
 namespace ss {
 
-// Fills root_cause, evidence and timeline.
-void ExplainCause(Finding* finding, const Tape& tape);
+// Fills root_cause, evidence and evidence_sites.
+void ExplainCause(Finding* finding, const Tape& tape, const LaneNames& names);
 
 }  // namespace ss

@@ -41,6 +41,13 @@ class Proposer {
     if (SameLaunch()) return {site.stream, site.host_id, site.lane_aliases[0]};
     return {site.launch_stream, site.host_id, site.lane_aliases[2]};
   }
+
+  // For people: equal names on two ranks are told apart.
+  std::string Told(const End& end) const {
+    const Site &first = finding_.first, &second = finding_.second;
+    if (first.rank == second.rank) return end.name;
+    return fmt::format("rank{} {}", end.host == first.host_id ? first.rank : second.rank, end.name);
+  }
   End Owner() const {
     const std::string& name = finding_.buffer.owner;
     size_t slash = name.find('/');
@@ -105,7 +112,7 @@ class Proposer {
     if (consumer.stream == producer.stream && consumer.host == producer.host) return;
     Candidate candidate;
     candidate.fix = {FixKind::kWait, consumer.name, producer.name, finding_.buffer.name,
-                     fmt::format("{} waits for {} before op {}", consumer.name, producer.name,
+                     fmt::format("{} waits for {} before op {}", Told(consumer), Told(producer),
                                  At(place(finding_.instances[0])).id)};
     for (const Instance& instance : finding_.instances) {
       size_t before = place(instance);
@@ -122,6 +129,35 @@ class Proposer {
       ++event_;
     }
     candidates_.push_back(std::move(candidate));
+    WaitForEvent(consumer, producer, place);
+  }
+
+  // The same edge with the record directly behind the producer's operation: what is queued behind
+  // that on its stream need not be waited for.
+  void WaitForEvent(const End& consumer, const End& producer, const Place& place) {
+    if (finding_.first.launch_stream != 0 || finding_.code == "lifetime") return;
+    const Instance& at = finding_.instances[0];
+    Candidate candidate;
+    candidate.if_cheaper = true;
+    candidate.fix = {FixKind::kWait, consumer.name, producer.name, finding_.buffer.name,
+                     fmt::format("{} waits, before op {}, for an event recorded behind op {}",
+                                 Told(consumer), At(place(at)).id, At(at.first_index).id)};
+    for (const Instance& instance : finding_.instances) {
+      const size_t before = place(instance);
+      if (before <= instance.first_index) return;
+      Op record{.kind = OpKind::kEventRecord,
+                .host = At(instance.first_index).host,
+                .stream = producer.stream,
+                .object = event_};
+      Op wait{.kind = OpKind::kStreamWaitEvent,
+              .host = HostFor(consumer, before),
+              .stream = consumer.stream,
+              .object = event_};
+      candidate.edit.insertions.push_back({instance.first_index + 1, record});
+      candidate.edit.insertions.push_back({before, wait});
+      ++event_;
+    }
+    candidates_.push_back(std::move(candidate));
   }
 
   // Who issues an inserted call: the thread that is at work there, which is the owner for its own
@@ -134,7 +170,7 @@ class Proposer {
   void HostSync(const End& producer, const Place& place) {
     Candidate candidate;
     candidate.fix = {FixKind::kHostSync, "", producer.name, finding_.buffer.name,
-                     fmt::format("the host synchronises {} before op {}", producer.name,
+                     fmt::format("the host synchronises {} before op {}", Told(producer),
                                  At(place(finding_.instances[0])).id)};
     for (const Instance& instance : finding_.instances) {
       size_t before = place(instance);

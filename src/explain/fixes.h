@@ -10,7 +10,8 @@ namespace ss {
 
 struct Candidate {
   Fix fix;
-  Edit edit;  // puts the fix in at every instance of the finding
+  Edit edit;                // puts the fix in at every instance of the finding
+  bool if_cheaper = false;  // worth offering only where it costs less than the candidate before it
 };
 
 // In the order in which reports show them: realloc / record_stream, wait, host-sync, handoff.

@@ -16,29 +16,22 @@ CheckResult Walk(const Tape& tape, const CheckOptions& options, const Edit& edit
                  const CrossClocks* before, CrossClocks* now) {
   Checker checker(*tape.names, options);
   checker.Carry(before, now);
-  auto insertion = edit.insertions.begin();
-  auto change = edit.flags.begin();
-  for (size_t i = 0; i < tape.ops->size(); ++i) {
-    for (; insertion != edit.insertions.end() && insertion->before <= i; ++insertion) {
-      checker.Feed(insertion->op, tape.AccessesOf(insertion->op));
-    }
-    if (edit.removals.contains(i)) continue;
-    Op op = (*tape.ops)[i];
-    for (; change != edit.flags.end() && change->at <= i; ++change) {
-      if (change->at == i) op.flags = (op.flags & ~change->clear) | change->set;
-    }
-    checker.Feed(op, tape.AccessesOf(op));
-  }
+  ForEachEdited(tape, edit,
+                [&](const Op& op, const Access* accesses) { checker.Feed(op, accesses); });
   return checker.Finish();
 }
 
 }  // namespace
 
-CheckResult Replay(const Tape& tape, const CheckOptions& options, Edit edit) {
-  std::stable_sort(edit.insertions.begin(), edit.insertions.end(),
+void Sort(Edit* edit) {
+  std::stable_sort(edit->insertions.begin(), edit->insertions.end(),
                    [](const auto& a, const auto& b) { return a.before < b.before; });
-  std::stable_sort(edit.flags.begin(), edit.flags.end(),
+  std::stable_sort(edit->flags.begin(), edit->flags.end(),
                    [](const auto& a, const auto& b) { return a.at < b.at; });
+}
+
+CheckResult Replay(const Tape& tape, const CheckOptions& options, Edit edit) {
+  Sort(&edit);
   if (!tape.crosses) return Walk(tape, options, edit, nullptr, nullptr);
   CrossClocks before, now;
   Walk(tape, options, edit, nullptr, &before);
@@ -59,6 +52,16 @@ CheckResult Replay(const Tape& tape, const CheckOptions& options, Edit edit) {
     }
     std::swap(before, now);
   }
+}
+
+EventId FirstFreeEvent(const Tape& tape) {
+  EventId last = 0;
+  for (const Op& op : *tape.ops) {
+    bool event = op.kind == OpKind::kEventRecord || op.kind == OpKind::kStreamWaitEvent ||
+                 op.kind == OpKind::kEventSync || op.kind == OpKind::kEventQuery;
+    if (event) last = std::max(last, op.object);
+  }
+  return last + 1;
 }
 
 std::set<std::string> ReportedKeys(const CheckResult& result) {

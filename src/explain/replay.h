@@ -35,7 +35,31 @@ struct Edit {
   std::vector<FlagChange> flags;
 };
 
+// The edit's insertions and flag changes by position, as ForEachEdited wants them.
+void Sort(Edit* edit);
+
+// Calls `take(op, accesses)` with every operation of the edited program.
+template <typename Take>
+void ForEachEdited(const Tape& tape, const Edit& edit, Take take) {
+  auto insertion = edit.insertions.begin();
+  auto change = edit.flags.begin();
+  for (size_t i = 0; i < tape.ops->size(); ++i) {
+    for (; insertion != edit.insertions.end() && insertion->before <= i; ++insertion) {
+      take(insertion->op, tape.AccessesOf(insertion->op));
+    }
+    if (edit.removals.contains(i)) continue;
+    Op op = (*tape.ops)[i];
+    for (; change != edit.flags.end() && change->at <= i; ++change) {
+      if (change->at == i) op.flags = (op.flags & ~change->clear) | change->set;
+    }
+    take(op, tape.AccessesOf(op));
+  }
+}
+
 CheckResult Replay(const Tape& tape, const CheckOptions& options, Edit edit);
+
+// An EventId that the program does not use, nor any above it.
+EventId FirstFreeEvent(const Tape& tape);
 
 // Keys of the reported findings of a result.
 std::set<std::string> ReportedKeys(const CheckResult& result);

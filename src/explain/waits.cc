@@ -133,17 +133,21 @@ std::vector<Wait> FindWaits(const Tape& tape) {
   return waits;
 }
 
-Edit WithoutWait(const Tape& tape, size_t index) {
-  Edit edit;
-  edit.removals.insert(index);
+void TakeOut(const Tape& tape, size_t index, Edit* edit) {
+  edit->removals.insert(index);
   const Op& wait = (*tape.ops)[index];
-  if ((wait.flags & kSyncBegin) == 0) return edit;
+  if ((wait.flags & kSyncBegin) == 0) return;
   for (size_t i = index + 1; i < tape.ops->size(); ++i) {
     const Op& op = (*tape.ops)[i];
     if (op.kind != OpKind::kSyncEnd || op.value != wait.id) continue;
-    edit.removals.insert(i);
+    edit->removals.insert(i);
     break;
   }
+}
+
+Edit WithoutWait(const Tape& tape, size_t index) {
+  Edit edit;
+  TakeOut(tape, index, &edit);
   return edit;
 }
 

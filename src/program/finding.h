@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,8 @@ struct Fix {
   bool verified = false;  // put into the program and judged again: gone, nothing new
   uint64_t alike = 0;     // further instances that it also removes
   std::string cost;       // "no wait added", "2 operations more on the critical path"; "" = unknown
+  // Operations on the critical path of the program as it is, and with the fix; 0 = not worked out.
+  uint64_t path_before = 0, path_after = 0;
 };
 
 // A position pair of one instance; the first one is spelled out in the finding.
@@ -77,7 +80,6 @@ struct Instance {
 };
 
 struct Finding {
-  std::string id;  // stable hash of code, buffer name and sites
   std::string
       source;  // the input that it comes from, where a report covers several; "" = Report.program
   std::string code;  // LITMUS.md
@@ -91,9 +93,11 @@ struct Finding {
   BufferRef buffer;
   Site first, second;                 // lifetime: the uncovered use, the free (or the allocation)
   Site reuse;                         // lifetime: who got the storage (op = 0: nobody yet)
+  Site producer;                      // who wrote the bytes before all that (op = 0: not known)
   std::string edge_from, edge_to;     // the missing edge, as lanes
   std::string root_cause;             // one sentence or two
   std::vector<std::string> evidence;  // waits that were there and why they do not cover it
+  std::vector<Site> evidence_sites;   // in step: the wait that a line is about (op = 0: none)
   std::vector<Fix> fixes;
   std::vector<Instance> instances;
   // A window of the two lanes around the finding, for the timeline: operations in order.
@@ -130,6 +134,8 @@ struct Stats {
   double seconds = 0;
 };
 
+struct Picture;  // picture.h
+
 struct Report {
   std::string program;  // command line or file
   std::string title;
@@ -138,6 +144,7 @@ struct Report {
   std::vector<Advice> advice;
   Coverage coverage;
   Stats stats;
+  std::vector<std::shared_ptr<const Picture>> pictures;  // one an input, where they were asked for
 };
 
 const char* Name(Confidence confidence);

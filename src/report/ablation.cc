@@ -6,6 +6,7 @@
 #include <array>
 #include <iterator>
 #include <map>
+#include <tuple>
 
 #include "src/report/coverage.h"
 #include "src/report/words.h"
@@ -24,6 +25,7 @@ struct Place {
   std::string where;
   std::array<uint64_t, 3> verdicts{};
   std::vector<Appearing> hazards;
+  bool needed_together = false;  // no wait alone, but all of them
 
   uint64_t Count(WaitVerdict verdict) const { return verdicts[static_cast<size_t>(verdict)]; }
 };
@@ -44,6 +46,8 @@ class Text {
   std::string Print() {
     for (const Wait& wait : input_.ablation.waits) Add(wait);
     for (const Place& place : places_) Print(place);
+    Needless();
+    Together();
     Summary();
     return std::move(out_);
   }
@@ -67,20 +71,28 @@ class Text {
     auto [at, fresh] = by_key_.try_emplace({wait.text, where}, places_.size());
     if (fresh) places_.push_back({wait.text, where});
     Place& place = places_[at->second];
+    const WaitPlace& whole = input_.ablation.places[wait.place];
+    if (whole.verdict == WaitVerdict::kLoadBearing && wait.verdict != WaitVerdict::kLoadBearing) {
+      place.needed_together = true;
+      for (const Finding& finding : whole.hazards) AddHazard(place, finding, 0);
+    }
     ++place.verdicts[static_cast<size_t>(wait.verdict)];
     ++totals_[static_cast<size_t>(wait.verdict)];
-    for (const Finding& finding : wait.hazards) {
-      const std::string text = HazardText(finding);
-      auto known = std::find_if(place.hazards.begin(), place.hazards.end(),
-                                [&](const Appearing& one) { return one.text == text; });
-      if (known == place.hazards.end()) known = place.hazards.insert(known, {text});
-      ++known->waits;
-    }
+    for (const Finding& finding : wait.hazards) AddHazard(place, finding, 1);
+  }
+
+  static void AddHazard(Place& place, const Finding& finding, uint64_t waits) {
+    const std::string text = HazardText(finding);
+    auto known = std::find_if(place.hazards.begin(), place.hazards.end(),
+                              [&](const Appearing& one) { return one.text == text; });
+    if (known == place.hazards.end()) known = place.hazards.insert(known, {text});
+    known->waits += waits;
   }
 
   static std::string VerdictText(const Place& place) {
     const uint64_t needed = place.Count(WaitVerdict::kLoadBearing);
     const uint64_t tried = needed + place.Count(WaitVerdict::kRedundant);
+    if (needed == 0 && place.needed_together) return "needed, no single one";
     if (tried == 0) return "not tried";
     const char* word = needed ? "load-bearing" : "redundant";
     if (tried == 1) return word;
@@ -98,6 +110,68 @@ class Text {
     if (shown < place.hazards.size()) Line("    and {} more", place.hazards.size() - shown);
   }
 
+  std::string PlaceText(size_t number) const {
+    const Wait& wait = input_.ablation.waits[input_.ablation.places[number].waits.front()];
+    const std::string where = Where(wait);
+    return where.empty() ? wait.text : fmt::format("{} [{}]", wait.text, where);
+  }
+
+  static std::string CostText(const WaitPlace& place) {
+    std::vector<std::string> parts;
+    if (place.path_after != place.path_before) {
+      parts.push_back(fmt::format("critical path {} -> {} operations without", place.path_before,
+                                  place.path_after));
+    } else if (place.delay != 0) {
+      parts.push_back(
+          fmt::format("holds work back, by {} in all", Counted(place.delay, "operation")));
+    }
+    if (place.held_blocks != 0) {
+      parts.push_back(fmt::format("{} ({}) kept longer", Counted(place.held_blocks, "block"),
+                                  BytesText(place.held_bytes)));
+    }
+    if (place.of_owner != 0) parts.push_back("names the block's owner: protects nothing");
+    if (parts.empty()) parts.push_back("no overlap lost");
+    std::string text = parts[0];
+    for (size_t i = 1; i < parts.size(); ++i) text += ", " + parts[i];
+    return text;
+  }
+
+  // Redundant places with all of their waits, what costs most first.
+  void Needless() {
+    const auto& places = input_.ablation.places;
+    std::vector<size_t> order;
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (places[i].verdict == WaitVerdict::kRedundant) order.push_back(i);
+    }
+    if (order.empty()) return;
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      auto cost = [&](size_t i) {
+        const WaitPlace& place = places[i];
+        return std::tuple(place.path_before - place.path_after, place.delay, place.held_bytes);
+      };
+      return cost(a) > cost(b);
+    });
+    Line("Needless, what costs most first:");
+    for (size_t i = 0; i < std::min(order.size(), kRanked); ++i) {
+      Line("    {:<64}  {}", PlaceText(order[i]), CostText(places[order[i]]));
+    }
+    if (order.size() > kRanked) Line("    and {} more", order.size() - kRanked);
+  }
+
+  void Together() {
+    const Ablation& ablation = input_.ablation;
+    for (size_t i = 0; i < ablation.places.size(); ++i) {
+      const WaitPlace& place = ablation.places[i];
+      if (place.not_without.empty()) continue;
+      Line("Redundant one by one, not together:");
+      Line("    {}", PlaceText(i));
+      for (size_t other : place.not_without) Line("    {}", PlaceText(other));
+    }
+    Line("{} of {} keep all the order that there is{}.", ablation.minimal.size(),
+         Counted(ablation.places.size(), "call site"),
+         ablation.minimal_whole ? "" : "; more may be dispensable (--budget)");
+  }
+
   void Summary() {
     const Ablation& ablation = input_.ablation;
     Line("{} at {}: {} load-bearing, {} redundant, {} not tried; {} with every wait in place.",
@@ -112,7 +186,8 @@ class Text {
     }
   }
 
-  static constexpr size_t kShown = 4;  // hazards of one place; JSON has them all
+  static constexpr size_t kShown = 4;    // hazards of one place; JSON has them all
+  static constexpr size_t kRanked = 20;  // needless places
 
   const AblationInput& input_;
   std::vector<Place> places_;

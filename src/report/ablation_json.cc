@@ -30,10 +30,24 @@ Json WaitJson(const AblationInput& input, const Wait& wait) {
   for (const Frame& frame : input.symbols.Frames(wait.stack)) stack.push_back(FrameJson(frame));
   Json hazards = Json::array();
   for (const Finding& finding : wait.hazards) hazards.push_back(HazardJson(finding));
-  return {{"op", wait.op},     {"kind", Name(wait.kind)},
-          {"text", wait.text}, {"host", TextOrNull(wait.host)},
-          {"stack", stack},    {"verdict", Name(wait.verdict)},
-          {"hazards", hazards}};
+  return {{"op", wait.op},      {"kind", Name(wait.kind)},
+          {"text", wait.text},  {"host", TextOrNull(wait.host)},
+          {"stack", stack},     {"verdict", Name(wait.verdict)},
+          {"hazards", hazards}, {"place", wait.place}};
+}
+
+Json PlaceJson(const WaitPlace& place) {
+  Json hazards = Json::array();
+  for (const Finding& finding : place.hazards) hazards.push_back(HazardJson(finding));
+  return {
+      {"waits", place.waits},
+      {"verdict", Name(place.verdict)},
+      {"hazards", hazards},
+      {"redundant_alone_but_not_with", place.not_without},
+      {"critical_path", place.path_before ? Json({place.path_before, place.path_after}) : Json()},
+      {"delay", place.delay},
+      {"held_blocks", place.held_blocks},
+      {"held_bytes", place.held_bytes}};
 }
 
 }  // namespace
@@ -45,6 +59,8 @@ std::string PrintAblationJson(const AblationInput& input) {
     waits.push_back(WaitJson(input, wait));
     ++counts[static_cast<size_t>(wait.verdict)];
   }
+  Json places = Json::array();
+  for (const WaitPlace& place : input.ablation.places) places.push_back(PlaceJson(place));
   Json root = {{"schema", 1},
                {"streamsan", {{"version", STREAMSAN_VERSION}}},
                {"program",
@@ -57,7 +73,10 @@ std::string PrintAblationJson(const AblationInput& input) {
                {"redundant", counts[1]},
                {"not_tried", counts[2]},
                {"hazards", input.ablation.hazards},
-               {"operations", input.ablation.operations}};
+               {"operations", input.ablation.operations},
+               {"places", places},
+               {"minimal", input.ablation.minimal},
+               {"minimal_whole", input.ablation.minimal_whole}};
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -78,7 +78,8 @@ Json FixJson(const Fix& fix) {
           {"text", FixText(fix)},
           {"verified", fix.verified},
           {"alike", fix.alike},
-          {"cost", TextOrNull(fix.cost)}};
+          {"cost", TextOrNull(fix.cost)},
+          {"critical_path", fix.path_before ? Json({fix.path_before, fix.path_after}) : Json()}};
 }
 
 Json FixesJson(const Finding& finding, bool verified) {
@@ -100,9 +101,24 @@ Json EdgeJson(const Finding& finding) {
   return {{"from", TextOrNull(finding.edge_from)}, {"to", TextOrNull(finding.edge_to)}};
 }
 
+// The wait that each line of evidence is about.
+Json EvidenceSites(const PrintInput& input, const Finding& finding) {
+  Json sites = Json::array();
+  for (const Site& site : finding.evidence_sites) {
+    Json one;
+    if (site.op != 0) {
+      one = {{"op", site.op},
+             {"name", site.name},
+             {"stack", StackJson(input, finding.source, site.stack, site.line)}};
+    }
+    sites.push_back(std::move(one));
+  }
+  return sites;
+}
+
 Json HazardJson(const PrintInput& input, const Selection::Hazard& hazard) {
   const Finding& finding = *hazard.finding;
-  return {{"id", finding.id},
+  return {{"id", hazard.id},
           {"code", finding.code},
           {"severity", finding.severity == Severity::kError ? "error" : "warning"},
           {"confidence", Name(hazard.confidence)},
@@ -118,7 +134,9 @@ Json HazardJson(const PrintInput& input, const Selection::Hazard& hazard) {
           {"source", TextOrNull(finding.source)},
           {"reuse", SiteJson(input, finding.source, finding.reuse)},
           {"fixes", FixesJson(finding, true)},
-          {"evidence", finding.evidence}};
+          {"evidence", finding.evidence},
+          {"evidence_sites", EvidenceSites(input, finding)},
+          {"producer", SiteJson(input, finding.source, finding.producer)}};
 }
 
 Json AdviceJson(const PrintInput& input, const Advice& advice) {
@@ -137,7 +155,9 @@ Json HiddenJson(const Selection& selection) {
   return {{"below_confidence", selection.below_confidence},
           {"suppressed", selection.suppressed},
           {"suppressed_advice", selection.suppressed_advice},
-          {"unused_suppressions", unused}};
+          {"unused_suppressions", unused},
+          {"known", selection.known},
+          {"baseline_gone", selection.baseline_gone}};
 }
 
 Json ProgramJson(const Report& report) {

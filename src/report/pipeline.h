@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/explain/pipeline_fix.h"
 #include "src/pipeline/check.h"
 
 namespace ss {
@@ -15,6 +16,7 @@ struct PipelineReport {
   pipeline::Verdict verdict;
   double seconds = 0;
   uint64_t hidden = 0;  // findings below the confidence asked for, taken out of the verdict
+  std::vector<std::vector<PipelineFix>> fixes;  // in step with the verdict's findings
 };
 
 // Hazards with a picture of each schedule; the count last.

@@ -48,7 +48,19 @@ Json Witness(const PipelineReport& report, const Finding& finding) {
   return {{"steps", picture.steps}, {"shown", steps}};
 }
 
+Json Fixes(const PipelineReport& report, const Finding& finding) {
+  Json fixes = Json::array();
+  const size_t index = static_cast<size_t>(&finding - report.verdict.findings.data());
+  if (index >= report.fixes.size()) return fixes;
+  for (const PipelineFix& fix : report.fixes[index]) {
+    fixes.push_back(
+        {{"kind", "delete"}, {"text", fix.text}, {"verified", true}, {"alike", fix.gone}});
+  }
+  return fixes;
+}
+
 Json Hazard(const PipelineReport& report, const Finding& finding, size_t number) {
+  Json fixes = Fixes(report, finding);
   return {
       {"id", Id(finding)},
       {"code", finding.code},
@@ -61,10 +73,10 @@ Json Hazard(const PipelineReport& report, const Finding& finding, size_t number)
       {"second", Site(report, finding.other, finding.other_line)},
       {"missing_edge", nullptr},
       {"root_cause", finding.text},
-      {"fix", nullptr},
+      {"fix", fixes.empty() ? Json() : fixes[0]},
       {"alias", fmt::format("H{}", number)},
       {"source", report.file},
-      {"fixes", Json::array()},
+      {"fixes", fixes},
       {"evidence", Json::array()},
       {"witness", Witness(report, finding)}};
 }

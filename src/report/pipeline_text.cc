@@ -41,11 +41,12 @@ class Printer {
         ++absorbed_;
         continue;
       }
-      if (++hazards_ <= limit_) Hazard(report, finding);
+      const size_t at = static_cast<size_t>(&finding - report.verdict.findings.data());
+      if (++hazards_ <= limit_) Hazard(report, finding, at);
     }
   }
 
-  void Hazard(const PipelineReport& report, const Finding& finding) {
+  void Hazard(const PipelineReport& report, const Finding& finding, size_t index) {
     Line("StreamSan: {}  error, {}  H{}", finding.code, finding.certain ? "certain" : "possible",
          hazards_);
     for (const std::string& line : Wrap(finding.text, kWidth - 2)) Line("  {}", line);
@@ -58,6 +59,12 @@ class Printer {
              : fmt::format(", {} at {}:{}", finding.other, report.file, finding.other_line));
     Line("");
     if (!picture.rows.empty()) Schedule(picture);
+    if (index >= report.fixes.size()) return;
+    for (const PipelineFix& fix : report.fixes[index]) {
+      Line("  Fix   {}   verified for every schedule: gone{}, nothing new", fix.text,
+           fix.gone ? fmt::format(" with {} more", fix.gone) : "");
+      Line("");
+    }
   }
 
   void Schedule(const Picture& picture) {

@@ -68,6 +68,20 @@ Result<std::vector<Suppression>> ParseSuppressions(std::string_view text, const 
   return lines;
 }
 
+std::string SuppressionFor(const Finding& finding, Symboliser& symbols) {
+  std::string word = finding.buffer.name;
+  const bool made = word.empty() || word.rfind("alloc#", 0) == 0;  // another one in the next run
+  if (made) {
+    const Frame* frame = SiteOf(symbols.Frames(finding.second.stack));
+    word = frame != nullptr ? ShortText(*frame) : "";
+    if (word.empty()) word = finding.second.op != 0 ? finding.second.name : finding.first.name;
+  }
+  for (char& c : word) {  // what would mean something else in a line
+    if (std::string_view("#*?[]\\ \t\r\n").find(c) != std::string_view::npos) c = '?';
+  }
+  return finding.code + ":" + word;
+}
+
 bool Suppress(std::vector<Suppression>& lines, const Finding& finding, Symboliser& symbols) {
   return !lines.empty() && SuppressWords(lines, finding.code, Words(finding, symbols));
 }

@@ -22,6 +22,10 @@ struct Suppression {
 // Errors name FILE:LINE and what a line must look like.
 Result<std::vector<Suppression>> ParseSuppressions(std::string_view text, const std::string& file);
 
+// The narrowest line that fits the finding: its buffer by name, else the line of one of its
+// operations, else a kernel.
+std::string SuppressionFor(const Finding& finding, Symboliser& symbols);
+
 // True and counted where a line fits.
 bool Suppress(std::vector<Suppression>& lines, const Finding& finding, Symboliser& symbols);
 bool Suppress(std::vector<Suppression>& lines, const Advice& advice);

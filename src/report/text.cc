@@ -164,6 +164,11 @@ class TextPrinter {
       Line("  {} and {} advice suppressed.", Counted(selection.suppressed, "hazard"),
            selection.suppressed_advice);
     }
+    if (selection.known) Line("  {} known from the baseline.", Counted(selection.known, "hazard"));
+    if (!selection.baseline_gone.empty()) {
+      Line("  {} of the baseline did not show up.",
+           Counted(selection.baseline_gone.size(), "hazard"));
+    }
     for (const Suppression& line : selection.suppressions) {
       if (!line.matched) Line("  unused suppression {}: {}:{}", line.place, line.code, line.glob);
     }

@@ -41,19 +41,16 @@ std::string KeyText(const Finding& finding, const Site& site) {
 }
 
 std::string OtherText(const Site& site) {
-  switch (site.kind) {
-    case OpKind::kKernel:
-    case OpKind::kCopy:
-    case OpKind::kMemset:
-    case OpKind::kHostFn:
-      return fmt::format("{}", site.op);
-    default:
-      break;
-  }
   std::string kind = Name(site.kind);
   bool says_kind = site.name.compare(0, kind.size(), kind) == 0;
   if (!site.name.empty()) kind = says_kind ? site.name : kind + " " + site.name;
   return fmt::format("{} {}", site.op, kind);
+}
+
+// The small picture has room for what orders.
+bool Orders(const Site& site) {
+  return site.kind == OpKind::kStreamWaitEvent || site.kind == OpKind::kEventRecord ||
+         site.kind == OpKind::kStreamSync;
 }
 
 std::vector<Cell> Cells(const Finding& finding) {
@@ -62,7 +59,7 @@ std::vector<Cell> Cells(const Finding& finding) {
     return std::any_of(keys.begin(), keys.end(), [&](auto* key) { return key->op == site.op; });
   };
   for (const Site& site : finding.timeline) {
-    if (!is_key(site)) sites.push_back(&site);
+    if (!is_key(site) && Orders(site)) sites.push_back(&site);
   }
   std::stable_sort(sites.begin(), sites.end(), [](auto* a, auto* b) { return a->op < b->op; });
   std::vector<Cell> cells;

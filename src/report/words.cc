@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "src/program/op_names.h"
 #include "src/report/inlines.h"
@@ -87,6 +88,27 @@ std::string AccessText(const Site& site, const std::string& buffer) {
   return touches && site.end > site.begin ? text + RangeText(site.begin, site.end) : text;
 }
 
+std::string CodeText(const std::string& code) {
+  static const std::map<std::string, const char*> kTexts = {
+      {"race-raw", "A read is not ordered after the write that it needs"},
+      {"race-war", "A write is not ordered after a read of what it replaces"},
+      {"race-waw", "Two writes of the same bytes have no order"},
+      {"lifetime", "Storage goes back to its allocator while it may still be used"},
+      {"fill-race", "An allocator's initialising write is not ordered with a use"},
+      {"host-race", "CPU code and the GPU touch the same bytes in no order"},
+      {"collective-order", "Ranks issue collectives in different orders"},
+      {"collective-mismatch", "A collective has no counterpart, or one that differs"},
+      {"wait-unrecorded", "A wait for an event that was never recorded orders nothing"},
+      {"record-stream-noop", "The recorded stream owns the block: that protects nothing"},
+      {"redundant-wait", "A wait for what is ordered already"},
+      {"redundant-record-stream", "record_stream where the use is covered already"},
+      {"implicit-sync", "Ordered only by an incidental synchronisation"},
+      {"alloc-unordered", "A block's first use is not ordered after its owner's work"},
+      {"await-never", "No signal can release the wait"}};
+  auto found = kTexts.find(code);
+  return found == kTexts.end() ? code : found->second;
+}
+
 std::string WrongText(const Finding& finding, const std::string& subject) {
   const Site &first = finding.first, &second = finding.second;
   if (finding.code == "lifetime") return WrongLifetime(finding, subject);
@@ -141,9 +163,9 @@ std::string WhyText(const Finding& finding) {
   for (size_t i = 0; i < parts.size(); ++i) {
     std::string part = parts[i].substr(0, parts[i].find_last_not_of('.') + 1);
     if (part.empty() || text.find(part) != std::string::npos) continue;
-    text += (text.empty() ? "" : " ") + parts[i] + (parts[i].back() == '.' ? "" : ".");
+    text += (text.empty() ? "" : "; ") + part;
   }
-  return text;
+  return text.empty() ? text : text + ".";
 }
 
 std::string BasisText(const Finding& finding) {

@@ -13,6 +13,8 @@ std::string RangeText(uint64_t begin, uint64_t end);  // "[0:8M]", as in litmus 
 std::string LaneText(const Site& site);               // "comm", "rank1 comm"
 bool IsCollective(const Finding& finding);            // then `buffer` names the communicator
 std::string AccessText(const Site& site, const std::string& buffer);  // "reads X[0:8M]", "frees X"
+// What a hazard's or an advice's code means, in a few words.
+std::string CodeText(const std::string& code);
 // What is wrong, in one sentence; `subject` names the buffer with its particulars.
 std::string WrongText(const Finding& finding, const std::string& subject);
 std::string FixText(const Fix& fix);

@@ -78,6 +78,52 @@ TEST(Ablate, RecordStreamIsAWait) {
   EXPECT_EQ(covered[1], "record_stream(X, b): redundant");
 }
 
+// Two waits that do the same at two places: either can go, not both, and that is said.
+TEST(Ablate, TwoThatAreRedundantOnlyOneByOneAreNamed) {
+  const Ablation ablation = AblationOf(
+      FromLitmus(std::string(kStreams) + "a: kernel k write X\na: record E\nb: wait E\nsync a\n"
+                                         "b: kernel l read X\nb: record F\na: wait F\n"));
+  ASSERT_EQ(ablation.places.size(), 3u);
+  EXPECT_EQ(ablation.places[0].verdict, WaitVerdict::kRedundant);
+  EXPECT_EQ(ablation.places[1].verdict, WaitVerdict::kRedundant);
+  EXPECT_EQ(ablation.places[2].verdict, WaitVerdict::kRedundant);
+  ASSERT_EQ(ablation.minimal.size(), 1u);
+  const size_t stays = ablation.minimal[0];
+  EXPECT_LT(stays, 2u);
+  EXPECT_EQ(ablation.places[stays].not_without, std::vector<size_t>{1 - stays});
+  EXPECT_TRUE(ablation.minimal_whole);
+}
+
+// Hundreds of needless places cost a few replays, not one each.
+TEST(Ablate, PlacesAreTriedInSets) {
+  std::string text = kStreams;
+  for (int i = 0; i < 400; ++i) text += "a: kernel k write X\nsync b\n";
+  text += "a: record E\nb: wait E\nb: kernel l read X\n";
+  Program program = FromLitmus(text);
+  AblateOptions options;
+  options.max_replayed = 40 * program.ops.size();
+  const Ablation ablation = AblationOf(program, options);
+  ASSERT_EQ(ablation.places.size(), 401u);
+  for (size_t i = 0; i < 400; ++i)
+    EXPECT_EQ(ablation.places[i].verdict, WaitVerdict::kRedundant) << i;
+  EXPECT_EQ(ablation.places[400].verdict, WaitVerdict::kLoadBearing);
+  EXPECT_EQ(ablation.minimal, std::vector<size_t>{400});
+}
+
+TEST(Ablate, WhatANeedlessWaitCostsIsSaid) {
+  const Ablation ablation =
+      AblationOf(FromLitmus(std::string(kStreams) +
+                            "a: kernel k write X\na: kernel k write X\na: record E\nb: wait E\n"
+                            "b: kernel l write Y\nalloc R 1M on a\nrecord_stream R b\n"
+                            "a: kernel k write R\nfree R\n"));
+  ASSERT_EQ(ablation.places.size(), 2u);
+  EXPECT_EQ(ablation.places[0].path_before, 3u);
+  EXPECT_EQ(ablation.places[0].path_after, 3u);  // a has three operations of its own
+  EXPECT_EQ(ablation.places[0].delay, 2u);       // l need not be the third of a chain
+  EXPECT_EQ(ablation.places[1].held_blocks, 1u);
+  EXPECT_EQ(ablation.places[1].held_bytes, uint64_t{1} << 20);
+}
+
 // What was not complete orders nothing: there is nothing to take out.
 TEST(Ablate, AQueryIsAWaitWhereItSaidComplete) {
   Program program = FromLitmus(

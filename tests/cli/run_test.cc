@@ -197,7 +197,7 @@ void MaskJson(Json& json) {
   for (auto& [key, value] : json.items()) {
     if (key == "stack") {
       value = value.empty() ? "EMPTY" : "FRAMES";
-    } else if (key == "pid" || key == "seconds" || key == "version") {
+    } else if (key == "pid" || key == "seconds" || key == "version" || key == "id") {
       value = "MASKED";
     } else {
       MaskJson(value);

@@ -6,8 +6,10 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "src/report/coverage.h"
+#include "src/report/ids.h"
 #include "src/report/print.h"
 #include "src/report/timeline.h"
 #include "src/report/words.h"
@@ -95,6 +97,58 @@ TEST(Text, PrintLimitCutsAndCounts) {
   EXPECT_FALSE(Has(text, "H2"));
   EXPECT_TRUE(Has(text, "2 hazards, 1 advice"));
   EXPECT_TRUE(Has(text, "1 hazard not printed"));
+}
+
+std::vector<std::string> Ids(const Report& report) {
+  Symboliser symbols;
+  symbols.AddStack(3, {{"Forward", "/a/model.cc", 12, "/bin/app", 1}}, {});
+  symbols.AddStack(4, {{"Forward", "/b/model.cc", 19, "/bin/app", 7}}, {});  // another build
+  symbols.AddStack(5, {{"Backward", "/a/model.cc", 12, "/bin/app", 1}}, {});
+  return IdsOf(report, symbols);
+}
+
+TEST(Ids, WhatARunNumbersIsNotInThem) {
+  Report report = SampleReport();
+  report.findings[0].buffer.name = "alloc#7";
+  report.findings[0].first.stack = 3;
+  report.findings[1].first.lane = "stream#2";
+  const std::vector<std::string> before = Ids(report);
+  report.findings[0].buffer.name = "alloc#12";
+  report.findings[0].buffer.id = 99;
+  report.findings[0].first.op = 1;
+  report.findings[0].first.stack = 4;
+  report.findings[0].first.lane = "elsewhere";  // the stack tells the place
+  report.findings[1].first.line += 1;
+  report.findings[1].first.lane = "stream#5";
+  EXPECT_EQ(Ids(report), before);
+}
+
+TEST(Ids, CodeBufferNamesAndFunctionsAreInThem) {
+  auto id = [](auto change) {
+    Report report;
+    report.findings = {RaceFinding("race-raw")};
+    report.findings[0].first.stack = 3;
+    change(report.findings[0]);
+    return Ids(report)[0];
+  };
+  const std::set<std::string> ids = {id([](Finding&) {}),
+                                     id([](Finding& f) { f.code = "race-war"; }),
+                                     id([](Finding& f) { f.buffer.name = "B"; }),
+                                     id([](Finding& f) { f.first.name = "other"; }),
+                                     id([](Finding& f) { f.first.stack = 5; }),
+                                     id([](Finding& f) { f.second.lane = "main"; }),
+                                     id([](Finding& f) { f.buffer.alloc_stack = 5; })};
+  EXPECT_EQ(ids.size(), 7u);
+}
+
+TEST(Ids, AlikeOnesAreNumberedWithinOneInput) {
+  Report report;
+  report.findings.assign(3, RaceFinding("race-raw"));
+  report.findings[1].first.line = 99;
+  report.findings[2].source = "another rank's trace";
+  const std::vector<std::string> ids = Ids(report);
+  EXPECT_EQ(ids[1], ids[0] + "-2");
+  EXPECT_EQ(ids[2], ids[0]);
 }
 
 TEST(Select, ConfidenceBelowTheThresholdIsCountedNotShown) {

@@ -21,7 +21,6 @@ inline Site MakeSite(OpId op, OpKind kind, const char* name, const char* lane, c
 
 inline Finding LifetimeFinding() {
   Finding finding;
-  finding.id = "5f1c09d2a7b3e664";
   finding.code = "lifetime";
   finding.count = 24;
   finding.struck = true;
@@ -49,7 +48,6 @@ inline Finding LifetimeFinding() {
 
 inline Finding RaceFinding(const char* code) {
   Finding finding;
-  finding.id = "0123456789abcdef";
   finding.code = code;
   finding.severity = Severity::kWarning;
   finding.confidence = Confidence::kLikely;

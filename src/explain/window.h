@@ -1,0 +1,29 @@
+// What happened around a finding: the operations that a picture of it shows.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "src/explain/replay.h"
+#include "src/program/finding.h"
+
+namespace ss {
+
+// What a tape's streams and host threads are called in the end.
+class LaneNames {
+ public:
+  explicit LaneNames(const Tape& tape);
+  std::string Stream(StreamId stream) const;
+  std::string Host(HostId host) const;
+  // As the finding's own operations name it, where it is one of theirs.
+  std::string StreamIn(const Finding& finding, StreamId stream) const;
+
+ private:
+  std::unordered_map<StreamId, std::string> streams_;
+  std::unordered_map<HostId, std::string> hosts_;
+};
+
+// Fills `producer` and `timeline`.
+void FillWindow(Finding* finding, const Tape& tape, const LaneNames& names);
+
+}  // namespace ss
