@@ -65,6 +65,9 @@ int PipelineCommand(const PipelineCommandOptions& options) {
   const auto recorded =
       std::stable_partition(files->begin(), files->end(),
                             [](const std::string& path) { return !HasSuffix(path, ".sslog"); });
+  if (recorded == files->begin() && options.report.format == Format::kHtml) {
+    return Complain({*recorded, "no page is made of a recording", "--format text or json"});
+  }
   if (recorded == files->begin()) {
     Result<int> judged = JudgeRecordings(*files, options.report, 0);
     return judged ? *judged : Complain(judged.error());

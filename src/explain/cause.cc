@@ -20,6 +20,8 @@ struct Covered {
   size_t record = kNone;  // kNone: never recorded
 };
 
+constexpr int kUnrecorded = 5;
+
 // One line of evidence. Those that name a mistake in a wait come before those that name another
 // one.
 struct Reason {
@@ -97,8 +99,8 @@ class Explainer {
     for (const Covered& wait : WaitsBefore(consumer.stream, second)) {
       if (wait.record == kNone) {
         if (told.insert(0).second) {
-          Say(3, wait.wait, "{} waits at op {} for an event that was never recorded", consumer.name,
-              At(wait.wait).id);
+          Say(kUnrecorded, wait.wait, "{} waits at op {} for an event that was never recorded",
+              consumer.name, At(wait.wait).id);
         }
       } else if (At(wait.record).stream == producer.stream && wait.record < first) {
         Say(2, wait.wait,
@@ -117,9 +119,14 @@ class Explainer {
           consumer.name);
     }
     Programmatic(second);
-    if (reasons_.empty()) {
-      Say(0, first, "{} never waits for {} between op {} and op {}", consumer.name, producer.name,
-          At(first).id, At(second).id);
+    // A slot's first use may well wait for an event that nobody has recorded yet: by itself that
+    // explains nothing.
+    const bool explained = std::any_of(reasons_.begin(), reasons_.end(), [](const Reason& reason) {
+      return reason.rank != kUnrecorded;
+    });
+    if (!explained) {
+      Say(kUnrecorded - 1, first, "{} never waits for {} between op {} and op {}", consumer.name,
+          producer.name, At(first).id, At(second).id);
     }
   }
 

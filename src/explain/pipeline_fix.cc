@@ -37,10 +37,12 @@ class Fixer {
       : protocol_(*program.protocol), options_(options), before_(KeysOf(verdict)) {}
 
   std::vector<PipelineFix> Fixes(const Finding& finding, const pipeline::Verdict& verdict) const {
+    // Only a stranger's operations may go: to delete a declared side's would hide what is wrong.
     // What hangs may be what a stranger broke.
-    std::vector<const Finding*> suspects = {&finding};
+    std::vector<const Finding*> suspects;
     for (const Finding& other : verdict.findings) {
-      if (other.code == "pipeline-owner" && &other != &finding) suspects.push_back(&other);
+      if (other.code != "pipeline-owner") continue;
+      suspects.insert(&other == &finding ? suspects.begin() : suspects.end(), &other);
     }
     std::vector<PipelineFix> fixes;
     for (const Finding* suspect : suspects) {
