@@ -72,13 +72,19 @@ class Text {
     if (fresh) places_.push_back({wait.text, where});
     Place& place = places_[at->second];
     const WaitPlace& whole = input_.ablation.places[wait.place];
-    if (whole.verdict == WaitVerdict::kLoadBearing && wait.verdict != WaitVerdict::kLoadBearing) {
+    if (whole.verdict == WaitVerdict::kLoadBearing && !AnyNeeded(whole)) {
       place.needed_together = true;
       for (const Finding& finding : whole.hazards) AddHazard(place, finding, 0);
     }
     ++place.verdicts[static_cast<size_t>(wait.verdict)];
     ++totals_[static_cast<size_t>(wait.verdict)];
     for (const Finding& finding : wait.hazards) AddHazard(place, finding, 1);
+  }
+
+  bool AnyNeeded(const WaitPlace& place) const {
+    return std::any_of(place.waits.begin(), place.waits.end(), [&](size_t wait) {
+      return input_.ablation.waits[wait].verdict == WaitVerdict::kLoadBearing;
+    });
   }
 
   static void AddHazard(Place& place, const Finding& finding, uint64_t waits) {
@@ -110,10 +116,11 @@ class Text {
     if (shown < place.hazards.size()) Line("    and {} more", place.hazards.size() - shown);
   }
 
+  // With the operation, because equal call sites may be reached in different ways.
   std::string PlaceText(size_t number) const {
     const Wait& wait = input_.ablation.waits[input_.ablation.places[number].waits.front()];
     const std::string where = Where(wait);
-    return where.empty() ? wait.text : fmt::format("{} [{}]", wait.text, where);
+    return fmt::format("{} [{}op {}]", wait.text, where.empty() ? "" : where + ", ", wait.op);
   }
 
   static std::string CostText(const WaitPlace& place) {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "tests/cli/process.h"
 
@@ -257,6 +259,25 @@ TEST(Explain, AnUnknownIdNamesThoseThatThereAre) {
   EXPECT_TRUE(Has(ran.err, "there is none")) << ran.err;
   EXPECT_EQ(Tool({"explain", "/nowhere.sst", "H1"}).code, 2);
   EXPECT_EQ(Tool({"explain", kIncident1}).code, 2);
+}
+
+// What the pages show after `$ streamsan ...` is what the tool says.
+TEST(Docs, SamplesAreWhatTheToolSays) {
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(SS_SOURCE_DIR);
+  for (const char* page : {"docs/explain.md", "docs/ablation.md"}) {
+    const std::string text = ReadFile(page), open = "```\n$ streamsan ";
+    size_t samples = 0;
+    for (size_t at = 0; (at = text.find(open, at)) != std::string::npos; ++samples) {
+      const size_t command = at + open.size(), line = text.find('\n', command);
+      at = text.find("```", line);
+      std::istringstream words(text.substr(command, line - command));
+      const std::vector<std::string> arguments{std::istream_iterator<std::string>(words), {}};
+      EXPECT_EQ(Tool(arguments).out, text.substr(line + 1, at - line - 1)) << page;
+    }
+    EXPECT_GT(samples, 0u) << page;
+  }
+  std::filesystem::current_path(here);
 }
 
 // --- baselines and suppressions
