@@ -59,10 +59,7 @@ class Reader {
       case ChunkKind::kRecords:
         return Records(bytes);
       case ChunkKind::kStuck:
-        if (bytes.size() % sizeof(StuckWarp)) return Bad("a table of waiting warps is cut short");
-        for (; !bytes.empty(); bytes.remove_prefix(sizeof(StuckWarp)))
-          recording_.stuck.push_back(Load<StuckWarp>(bytes));
-        return {};
+        return Stuck(bytes);
       case ChunkKind::kEnd:
         if (bytes.size() != sizeof(EndChunk)) return Bad("the end has a size of its own");
         recording_.end = Load<EndChunk>(bytes);
@@ -82,8 +79,8 @@ class Reader {
     launch.kernel = bytes.substr(sizeof(LaunchChunk));
     LaunchChunk& about = launch.about;
     for (uint32_t& n : about.cluster) n = std::max(n, 1U);
-    if (Product(about.block) == 0 || Product(about.block) > kMaxThreads ||
-        Product(about.cluster) > kMaxClusterBlocks)
+    if (Product(about.grid) == 0 || Product(about.block) == 0 ||
+        Product(about.block) > kMaxThreads || Product(about.cluster) > kMaxClusterBlocks)
       return Bad("a launch of an impossible shape");
     ++recording_.launches_seen;
     // Numbers of launches that are not watched come round again: the last one has it.
@@ -92,18 +89,38 @@ class Reader {
     return {};
   }
 
+  // The launch of a record or of a waiting warp; null: there is no such warp.
+  template <class Entry>
+  RecordedLaunch* LaunchOf(const Entry& entry) {
+    const auto it = by_number_.find(entry.launch);
+    if (it == by_number_.end()) return nullptr;
+    RecordedLaunch& launch = recording_.launches[it->second];
+    const bool there = entry.block < Product(launch.about.grid) && entry.warp < launch.Warps() &&
+                       entry.lanes <= kMaxWarps;
+    return there ? &launch : nullptr;
+  }
+
   Result<void> Records(std::string_view bytes) {
     if (bytes.size() % sizeof(LogRecord)) return Bad("a record is cut short");
     for (; !bytes.empty(); bytes.remove_prefix(sizeof(LogRecord))) {
       const auto record = Load<LogRecord>(bytes);
-      auto it = by_number_.find(record.launch);
-      if (it == by_number_.end())
-        return Bad(fmt::format("a record of launch {}, which is not there", record.launch));
-      RecordedLaunch& launch = recording_.launches[it->second];
-      if (record.block >= Product(launch.about.grid) || record.warp >= launch.Warps() ||
-          record.lanes > 32)
-        return Bad("a record of a warp that does not exist");
-      launch.records.push_back(record);
+      RecordedLaunch* launch = LaunchOf(record);
+      if (!launch)
+        return Bad(
+            fmt::format("a record of launch {}: no such launch, block or warp", record.launch));
+      launch->records.push_back(record);
+    }
+    return {};
+  }
+
+  Result<void> Stuck(std::string_view bytes) {
+    if (bytes.size() % sizeof(StuckWarp)) return Bad("a table of waiting warps is cut short");
+    for (; !bytes.empty(); bytes.remove_prefix(sizeof(StuckWarp))) {
+      const auto warp = Load<StuckWarp>(bytes);
+      if (!LaunchOf(warp))
+        return Bad(
+            fmt::format("a waiting warp of launch {}: no such launch, block or warp", warp.launch));
+      recording_.stuck.push_back(warp);
     }
     return {};
   }

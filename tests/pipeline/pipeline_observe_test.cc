@@ -282,10 +282,11 @@ TEST(PipelineRecording, RefusesWhatIsNone) {
   LogWriter strange;
   strange.Launch(0, "k", 1, 4);
   strange.Add(0, 7, RecordKind::kArrive, 0);
-  EXPECT_NE(refusal(strange.End()).find("a warp that does not exist"), std::string::npos);
+  EXPECT_NE(refusal(strange.End()).find("a record of launch 0: no such launch, block or warp"),
+            std::string::npos);
   LogWriter orphan;
   orphan.Add(0, 0, RecordKind::kArrive, 0);
-  EXPECT_NE(refusal(orphan.End()).find("which is not there"), std::string::npos);
+  EXPECT_NE(refusal(orphan.End()).find("a record of launch 0: no such launch"), std::string::npos);
 }
 
 TEST(PipelineRecording, SurvivesAnyByte) {
