@@ -69,9 +69,8 @@ class Judging {
     for (const auto& [key, barrier] : room.barriers()) {
       auto it = kernel_.barriers.find(key.second);
       if (it == kernel_.barriers.end()) continue;
-      it->second.phases += barrier.phases;
-      it->second.partial =
-          it->second.partial || barrier.pending != static_cast<int64_t>(barrier.expected);
+      it->second.phases += barrier.arrivals_seen ? barrier.phase + 1 : 0;
+      it->second.expected = std::max(it->second.expected, barrier.expected);
     }
   }
 
@@ -94,7 +93,7 @@ class Judging {
   void Blind(uint32_t role, uint32_t barrier, Place place, const LogRecord& record) {
     SeenFinding* finding = Once("pipeline-early", role, barrier, place);
     if (!finding) return;
-    const bool waits = record.Kind() == RecordKind::kTry || record.Kind() == RecordKind::kWait;
+    const bool waits = record.Kind() == RecordKind::kTry;
     finding->text = fmt::format(
         "{} {} {}, and no barrier in between says that it is initialised: the block's (or "
         "cluster's) "

@@ -11,13 +11,12 @@ namespace ss::pipeline {
 
 enum class RecordKind : uint8_t {
   kNone = 0,
-  // mbarrier objects; data = the count of an init or an arrival
+  // mbarrier objects; data = the count of an arrival
   kInit = 1,
   kArrive = 2,
   kArriveDrop = 3,
   kArriveNoComplete = 4,
   kArriveDropNoComplete = 5,
-  kWait = 6,  // before a wait looks: data = the parity
   kInvalidate = 7,
   kTry = 8,  // after it looked: result 1 = it passed. Equal failures in a row: the first only
   kAsyncArrive = 9,  // cp.async.mbarrier.arrive: comes when the copies are done
@@ -36,11 +35,12 @@ enum class RecordKind : uint8_t {
 // the kernel takes a record when both tags are there.
 struct alignas(16) LogRecord {
   uint64_t place;  // pc in the low 48 bits, kind in the next 8, tag in the top 8
-  uint64_t
-      barrier;  // address of the mbarrier as the instruction had it, or a named barrier's index
-  uint32_t data;
+  uint64_t word;   // of the mbarrier: before an arrival, after a look. 0 = not read
+  uint32_t
+      barrier;     // shared memory address (rank in the cluster << 24), or a named barrier's index
   uint32_t block;  // x + y * gridDim.x + z * gridDim.x * gridDim.y
-  uint32_t launch;
+  uint16_t launch;
+  uint16_t data;
   uint8_t warp;
   uint8_t lanes;  // how many lanes did the same
   uint8_t result;
@@ -55,24 +55,36 @@ struct alignas(16) LogRecord {
 static_assert(sizeof(LogRecord) == 32);
 
 // A warp that failed to pass and has not passed since. Kept for every block, watched or not.
-struct alignas(16) StuckWarp {
-  uint64_t place;  // as in LogRecord; 0 = not waiting
-  uint64_t barrier;
-  uint32_t data;
-  uint32_t block;
-  uint32_t launch;
-  uint8_t warp;
-  uint8_t lanes;
-  uint8_t result;
-  uint8_t tag;
-};
-static_assert(sizeof(StuckWarp) == sizeof(LogRecord));
+using StuckWarp = LogRecord;  // place 0 = it does not wait
+
+// The mbarrier object of compute capability 9.0, as init, arrive and mbarrier.pending_count have
+// it: bit 63 the parity of the phase, 20 bits from 43 on what is missing in it (negated), 20 bits
+// from 1 on what a phase takes (negated), between them the bytes that are outstanding.
+constexpr uint64_t kWordCounts = 0x100000;
+#if defined(__CUDACC__)
+#define SS_BOTH __host__ __device__
+#else
+#define SS_BOTH
+#endif
+SS_BOTH constexpr uint32_t WordParity(uint64_t word) { return static_cast<uint32_t>(word >> 63); }
+SS_BOTH constexpr uint32_t WordPending(uint64_t word) {
+  return static_cast<uint32_t>(kWordCounts - (word >> 43 & (kWordCounts - 1)));
+}
+SS_BOTH constexpr uint32_t WordExpected(uint64_t word) {
+  return static_cast<uint32_t>(kWordCounts - (word >> 1 & (kWordCounts - 1)));
+}
+SS_BOTH constexpr bool WordAwaitsBytes(uint64_t word) { return (word >> 21 & 0x3fffff) != 0; }
+SS_BOTH constexpr uint64_t MakeWord(uint32_t expected, uint32_t pending, uint32_t parity) {
+  return uint64_t{parity & 1} << 63 | ((kWordCounts - pending) & (kWordCounts - 1)) << 43 |
+         ((kWordCounts - expected) & (kWordCounts - 1)) << 1;
+}
+#undef SS_BOTH
 
 constexpr uint32_t kStuckBlocks = 4096;  // block number modulo this
 constexpr uint32_t kMaxWarps = 32;
 
 constexpr char kLogMagic[9] = "SSPIPLOG";
-constexpr uint32_t kLogVersion = 1;
+constexpr uint32_t kLogVersion = 2;
 
 struct FileHeader {
   char magic[8];

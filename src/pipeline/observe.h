@@ -44,10 +44,9 @@ struct SeenRole {
 };
 
 struct SeenBarrier {
-  uint32_t expected = 0;  // arrivals a phase; of the last init
-  uint64_t phases = 0;    // of all watched blocks, by counting arrivals
+  uint32_t expected = 0;  // arrivals a phase
+  uint64_t phases = 0;    // that began, in all watched blocks
   bool bytes = false;     // copies complete on it
-  bool partial = false;   // a watched block ended in the middle of a phase
 };
 
 struct SeenPair {

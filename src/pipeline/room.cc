@@ -6,12 +6,12 @@ namespace ss::pipeline {
 namespace {
 
 constexpr size_t kPhasesKept = 8;
-constexpr uint32_t kOffsetMask = 0xff'ffff;  // the shared memory window is 16 MiB
+constexpr uint32_t kRankShift = 24;  // above it: which block of the cluster
+constexpr uint32_t kOffsetMask = (1U << kRankShift) - 1;
 
 bool TouchesMbarrier(RecordKind kind) {
-  return IsArrival(kind) || kind == RecordKind::kWait || kind == RecordKind::kTry ||
-         kind == RecordKind::kBulkCopy || kind == RecordKind::kAsyncArrive ||
-         kind == RecordKind::kAsyncStore;
+  return IsArrival(kind) || kind == RecordKind::kTry || kind == RecordKind::kBulkCopy ||
+         kind == RecordKind::kAsyncArrive || kind == RecordKind::kAsyncStore;
 }
 
 }  // namespace
@@ -31,16 +31,22 @@ void Knowledge::Join(const Knowledge& other) {
 }
 
 bool GhostBarrier::IsKnownComplete(uint64_t number, const Knowledge& knowledge) const {
-  const uint64_t oldest = phases + 1 - std::min<uint64_t>(arrivals.size(), phases + 1) + 1;
-  if (number == 0 || number < oldest) return true;  // forgotten: long ago
-  if (number > phases) return false;
+  const uint64_t oldest = phase + 2 - arrivals.size();  // the number of arrivals.front()
+  if (number == 0 || number < oldest) return true;      // forgotten: long ago
+  if (number > phase + 1 || !arrivals_seen) return false;
   const std::vector<Moment>& taken = arrivals[number - oldest];
   return std::all_of(taken.begin(), taken.end(),
                      [&](const Moment& moment) { return knowledge.Has(moment); });
 }
 
-BarrierKey KeyOf(const RecordedLaunch&, const LogRecord& record) {
-  return {record.block, static_cast<uint32_t>(record.barrier) & kOffsetMask};
+BarrierKey KeyOf(const RecordedLaunch& launch, const LogRecord& record) {
+  const uint32_t offset = record.barrier & kOffsetMask, rank = record.barrier >> kRankShift;
+  const auto& grid = launch.about.grid;
+  const auto& cluster = launch.about.cluster;
+  if (launch.ClusterBlocks() == 1 || rank >= launch.ClusterBlocks()) return {record.block, offset};
+  const uint32_t x = rank % cluster[0], y = rank / cluster[0] % cluster[1];
+  const uint32_t z = rank / cluster[0] / cluster[1];
+  return {RoomOf(launch, record.block) + x + grid[0] * (y + grid[1] * z), offset};
 }
 
 uint32_t RoomOf(const RecordedLaunch& launch, uint32_t block) {
@@ -54,8 +60,6 @@ uint32_t RoomOf(const RecordedLaunch& launch, uint32_t block) {
 bool IsArrival(RecordKind kind) {
   return kind >= RecordKind::kArrive && kind <= RecordKind::kArriveDropNoComplete;
 }
-
-uint32_t ArrivalsOf(const LogRecord& record) { return record.lanes * std::max(record.data, 1U); }
 
 uint64_t NeedFor(uint32_t parity, uint64_t least) {
   return least % 2 != (parity & 1) ? least : least + 1;
@@ -71,13 +75,13 @@ bool Room::Take(const LogRecord& record) {
   }
   switch (kind) {
     case RecordKind::kInit:
-      Init(warp, key, record.data);
+      Init(warp, key);
       break;
     case RecordKind::kInvalidate:
       barriers_.erase(key);
       break;
     case RecordKind::kTry:
-      if (record.result) Passed(warp, key, record.data);
+      if (record.result) Passed(warp, key, record);
       break;
     case RecordKind::kBarEnter:
       named_[{record.block, static_cast<uint32_t>(record.barrier)}].Join(warp.knows);
@@ -107,11 +111,9 @@ GhostWarp& Room::WarpOf(const LogRecord& record) {
 }
 
 // A barrier that is initialised again is another one.
-void Room::Init(GhostWarp& warp, BarrierKey key, uint32_t count) {
+void Room::Init(GhostWarp& warp, BarrierKey key) {
   GhostBarrier& barrier = barriers_[key];
   barrier = {};
-  barrier.expected = count;
-  barrier.pending = count;
   barrier.init = warp.knows.Tick(warp.number);
   barrier.arrivals.emplace_back();
   for (auto& [other, state] : warps_) state.waits.erase(key);
@@ -125,32 +127,27 @@ void Room::Arrive(GhostWarp& warp, BarrierKey key, const LogRecord& record) {
     auto partner = partners_.find(waited.second);
     if (partner != partners_.end() && partner->second == key.second) state.moved = true;
   }
-  if (!barrier.Known()) return;
-  const int64_t count = ArrivalsOf(record);
-  barrier.pending -= count;
-  barrier.arrivals.back().push_back(moment);
-  const bool drops = record.Kind() == RecordKind::kArriveDrop ||
-                     record.Kind() == RecordKind::kArriveDropNoComplete;
-  if (drops)
-    barrier.expected -= static_cast<uint32_t>(std::min<int64_t>(count, barrier.expected - 1));
-  if (barrier.pending > 0) return;
-  // One, but for a damaged file's numbers.
-  const int64_t complete = -barrier.pending / barrier.expected + 1;
-  barrier.phases += static_cast<uint64_t>(complete);
-  barrier.pending += complete * barrier.expected;
-  for (int64_t i = 0; i < std::min<int64_t>(complete, kPhasesKept); ++i) {
+  if (record.word == 0 || barrier.arrivals.empty()) return;
+  barrier.any = true;
+  barrier.expected = WordExpected(record.word);
+  if (WordParity(record.word) != barrier.phase % 2) {
+    ++barrier.phase;
     barrier.arrivals.emplace_back();
     if (barrier.arrivals.size() > kPhasesKept) barrier.arrivals.pop_front();
   }
+  barrier.arrivals_seen = true;
+  barrier.arrivals.back().push_back(moment);
 }
 
-void Room::Passed(GhostWarp& warp, BarrierKey key, uint32_t parity) {
+void Room::Passed(GhostWarp& warp, BarrierKey key, const LogRecord& record) {
   GhostBarrier& barrier = barriers_[key];
   GhostWait& wait = warp.waits[key];
   const uint64_t least = wait.any ? wait.need + (wait.moved ? 1 : 0) : 0;
-  wait = {true, NeedFor(parity, least), false};
-  const bool ordered = wait.need < 2 || barrier.IsKnownComplete(wait.need - 1, warp.knows);
-  pass_ = {wait.need, barrier.phases, ordered, barrier.Known()};
+  wait = {true, NeedFor(record.data, least), false};
+  const bool known = record.word != 0 && !barrier.arrivals.empty();
+  const bool ordered =
+      !known || wait.need < 2 || barrier.IsKnownComplete(wait.need - 1, warp.knows);
+  pass_ = {wait.need, known ? barrier.Complete(record.word) : 0, ordered, known};
   // A role that skips turns may have meant a later phase of that parity than the least one: it is
   // taken to know all that has arrived in this run.
   warp.knows.Join(barrier.arrived);

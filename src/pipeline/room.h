@@ -34,14 +34,19 @@ class Knowledge {
   std::vector<uint32_t> times_;
 };
 
+// The phase that arrivals go into is counted by the parity that each of them found: all arrivals of
+// a phase are logged before anyone can find the next one.
 struct GhostBarrier {
-  uint32_t expected = 0;  // 0: its init was not seen
-  int64_t pending = 0;
-  uint64_t phases = 0;
+  bool any = false;       // anything but an init was seen
+  uint32_t expected = 0;  // arrivals a phase
+  uint64_t phase = 0;     // of the last arrival
+  bool arrivals_seen = false;
   Moment init;
   Knowledge arrived;                         // what those who arrived knew
-  std::deque<std::vector<Moment>> arrivals;  // of the last phases; the last one is not complete
-  bool Known() const { return expected > 0; }
+  std::deque<std::vector<Moment>> arrivals;  // of the last phases up to `phase`
+
+  // How many phases are complete where the object reads so.
+  uint64_t Complete(uint64_t word) const { return phase + (WordParity(word) != phase % 2); }
   // Whether all that phase `number` (from 1 on) took is known there.
   bool IsKnownComplete(uint64_t number, const Knowledge& knowledge) const;
 };
@@ -66,7 +71,6 @@ BarrierKey KeyOf(const RecordedLaunch& launch, const LogRecord& record);
 uint32_t RoomOf(const RecordedLaunch& launch, uint32_t block);
 
 bool IsArrival(RecordKind kind);
-uint32_t ArrivalsOf(const LogRecord& record);
 
 // Least phase from `least` on that parity `parity` waits for.
 uint64_t NeedFor(uint32_t parity, uint64_t least);
@@ -77,7 +81,7 @@ class Room {
     uint64_t need = 0;
     uint64_t phases = 0;   // at most so many were complete
     bool ordered = false;  // whatever the schedule, the phase before `need` was
-    bool known = false;    // the barrier's init was seen
+    bool known = false;    // the object was read
   };
 
   // `partners`: barrier offset -> the offset that a turn's arrival is on.
@@ -94,9 +98,9 @@ class Room {
 
  private:
   GhostWarp& WarpOf(const LogRecord& record);
-  void Init(GhostWarp& warp, BarrierKey key, uint32_t count);
+  void Init(GhostWarp& warp, BarrierKey key);
   void Arrive(GhostWarp& warp, BarrierKey key, const LogRecord& record);
-  void Passed(GhostWarp& warp, BarrierKey key, uint32_t parity);
+  void Passed(GhostWarp& warp, BarrierKey key, const LogRecord& record);
 
   const RecordedLaunch& launch_;
   const std::map<uint32_t, uint32_t>& partners_;

@@ -82,12 +82,10 @@ class Structure {
     const Place place = record.Pc() - launch.about.pc;
     WarpDeeds& warp = warps_[record.warp];
     switch (record.Kind()) {
-      case RecordKind::kInit: {
-        SeenBarrier& seen = kernel_.barriers[barrier];
-        seen.expected = record.data;
+      case RecordKind::kInit:
+        kernel_.barriers.try_emplace(barrier);
         reading.began.erase(barrier);
         break;
-      }
       case RecordKind::kTry:
         Wait(warp, reading, barrier, place, record);
         break;

@@ -46,14 +46,10 @@ class Jam {
 
   void Gather() {
     for (const StuckWarp& warp : recording_.stuck) {
-      LogRecord record;
-      static_assert(sizeof record == sizeof warp);
-      std::copy_n(reinterpret_cast<const char*>(&warp), sizeof warp,
-                  reinterpret_cast<char*>(&record));
       for (const RecordedLaunch* launch : launches_) {
         if (launch->about.launch != warp.launch) continue;
-        const Place place = record.Pc() - launch->about.pc;
-        const uint32_t barrier = KeyOf(*launch, record).second;
+        const Place place = warp.Pc() - launch->about.pc;
+        const uint32_t barrier = KeyOf(*launch, warp).second;
         Crowd& crowd = crowds_[{RoleOf(warp.warp), barrier, place, warp.data & 1}];
         crowd.blocks.insert({warp.launch, warp.block});
         ++crowd.warps;
@@ -110,40 +106,47 @@ class Jam {
     return finding;
   }
 
+  // What the barrier itself says, then what its history does, where the block was watched.
   void State(const Key& key, const Crowd& crowd, SeenFinding& finding) const {
-    const Room* room = FindRoom(*crowd.launch, crowd.example.block);
-    const auto barrier = room ? room->barriers().find({crowd.example.block, key.barrier})
-                              : decltype(room->barriers().end()){};
-    if (!room || barrier == room->barriers().end() || !barrier->second.Known()) {
+    const uint64_t word = crowd.example.word;
+    if (word != 0) {
       finding.details.push_back(
-          "the block was not watched: how many arrivals there were is unknown (--blocks N)");
+          fmt::format("block {}: {} of {} arrivals of the phase are missing{}", crowd.example.block,
+                      WordPending(word), WordExpected(word),
+                      WordAwaitsBytes(word) ? ", and bytes of copies" : ""));
+    }
+    const Room* room = FindRoom(*crowd.launch, crowd.example.block);
+    if (!room) {
+      finding.details.push_back(
+          "the block was not watched: who arrived before is unknown (--blocks N)");
       return;
     }
-    const GhostBarrier& ghost = barrier->second;
-    finding.details.push_back(
-        fmt::format("block {}: {} phases complete, so parity {} is closed; {} of {} arrivals of "
-                    "the next one are missing",
-                    crowd.example.block, ghost.phases, key.parity, ghost.pending, ghost.expected));
-    Overtaken(key, crowd, *room, ghost, finding);
+    const auto barrier = room->barriers().find({crowd.example.block, key.barrier});
+    if (barrier != room->barriers().end() && word != 0) {
+      const uint64_t complete = barrier->second.Complete(word);
+      finding.details.push_back(
+          fmt::format("{} phases are complete: parity {} is closed", complete, key.parity));
+      Overtaken(key, crowd, *room, complete, finding);
+    }
     for (const SeenRole& role : kernel_.roles) {
       if (role.Arrives(key.barrier)) finding.details.push_back(Arriver(role, crowd, *room));
     }
   }
 
   // Its phase has come and gone before it looked.
-  void Overtaken(const Key& key, const Crowd& crowd, const Room& room, const GhostBarrier& ghost,
+  void Overtaken(const Key& key, const Crowd& crowd, const Room& room, uint64_t complete,
                  SeenFinding& finding) const {
     const auto warp = room.warps().find({crowd.example.block, crowd.example.warp});
     if (warp == room.warps().end()) return;
     const auto wait = warp->second.waits.find({crowd.example.block, key.barrier});
     const bool before = wait != warp->second.waits.end() && wait->second.any;
-    const uint64_t need =
-        NeedFor(key.parity, before ? wait->second.need + (wait->second.moved ? 1 : 0) : 0);
-    if (ghost.phases <= need) return;
+    const uint64_t least = before ? wait->second.need + (wait->second.moved ? 1 : 0) : 0;
+    const uint64_t need = NeedFor(key.parity, least);
+    if (complete <= need) return;
     finding.details.push_back(
         fmt::format("its state stands at phase {}, which is over: by parity it now waits for phase "
                     "{}, which may never come",
-                    need, ghost.phases + 1));
+                    need, complete + 1));
   }
 
   std::string Arriver(const SeenRole& role, const Crowd& crowd, const Room& room) const {

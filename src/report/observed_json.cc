@@ -87,8 +87,7 @@ Json Kernel(const SeenKernel& kernel) {
     barriers.push_back({{"offset", offset},
                         {"arrivals", barrier.expected},
                         {"phases", barrier.phases},
-                        {"copies", barrier.bytes},
-                        {"partial", barrier.partial}});
+                        {"copies", barrier.bytes}});
   }
   for (const SeenRole& role : kernel.roles) {
     Json uses = Json::array();

@@ -99,11 +99,10 @@ class Printer {
   void Pair(const SeenKernel& kernel, const SeenPair& pair) {
     const SeenBarrier& full = kernel.barriers.at(pair.full);
     const SeenBarrier& empty = kernel.barriers.at(pair.empty);
-    Line("  0x{:x} / 0x{:x}  {}{} -> {}: filled {} times, released {} times{}{}", pair.full,
+    Line("  0x{:x} / 0x{:x}  {}{} -> {}: filled {} times, released {} times{}", pair.full,
          pair.empty, Roles(kernel, pair.producers), full.bytes ? " (copies)" : "",
          Roles(kernel, pair.consumers), full.phases, empty.phases,
-         pair.oriented ? "" : " (or the other way round)",
-         full.partial || empty.partial ? ", left in mid-phase" : "");
+         pair.oriented ? "" : " (or the other way round)");
   }
 
   void Alone(const SeenKernel& kernel, uint32_t offset, const SeenBarrier& barrier) {
@@ -114,9 +113,8 @@ class Printer {
     }
     if (arrive.empty()) arrive.emplace_back("nobody");
     if (wait.empty()) wait.emplace_back("nobody");
-    Line("  0x{:x}  {}{} -> {}: {} phases{}", offset, fmt::join(arrive, " and "),
-         barrier.bytes ? " (copies)" : "", fmt::join(wait, " and "), barrier.phases,
-         barrier.partial ? ", left in mid-phase" : "");
+    Line("  0x{:x}  {}{} -> {}: {} phases", offset, fmt::join(arrive, " and "),
+         barrier.bytes ? " (copies)" : "", fmt::join(wait, " and "), barrier.phases);
   }
 
   static std::string Missing(const ObservedReport& report) {

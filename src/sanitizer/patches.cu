@@ -58,11 +58,20 @@ __device__ __forceinline__ bool Watched(const LaunchSlot& slot) {
 
 struct Event {
   uint64_t pc;
-  uint64_t barrier;
+  uint64_t word;
+  uint32_t barrier;
   uint32_t data;
   RecordKind kind;
   uint8_t result;
 };
+
+// The mbarrier itself, maybe another block's of the cluster: whoever arrives there may read there.
+// What the API says of a wait's operands is not its parity: the word and the outcome are.
+__device__ __forceinline__ uint64_t Word(uint32_t barrier) {
+  uint64_t word;
+  asm volatile("ld.volatile.shared::cluster.u64 %0, [%1];" : "=l"(word) : "r"(barrier));
+  return word;
+}
 
 __device__ __forceinline__ void Store(LogRecord* to, const Event& event, uint32_t launch,
                                       uint32_t lanes) {
@@ -72,10 +81,11 @@ __device__ __forceinline__ void Store(LogRecord* to, const Event& event, uint32_
   } value;
   value.record.place =
       (event.pc & 0xffffffffffffULL) | static_cast<uint64_t>(event.kind) << 48 | 1ULL << 56;
+  value.record.word = event.word;
   value.record.barrier = event.barrier;
-  value.record.data = event.data;
+  value.record.data = static_cast<uint16_t>(event.data);
   value.record.block = BlockNumber();
-  value.record.launch = launch;
+  value.record.launch = static_cast<uint16_t>(launch);
   value.record.warp = Thread() / 32;
   value.record.lanes = lanes;
   value.record.result = event.result;
@@ -100,9 +110,9 @@ __device__ __forceinline__ void Append(const LaunchSlot& slot, const Event& even
 }
 
 // The lanes that are here with the same barrier and data act as one: true in the first of them.
-__device__ __forceinline__ bool Leads(uint64_t barrier, uint32_t data, uint32_t* lanes) {
+__device__ __forceinline__ bool Leads(uint32_t barrier, uint32_t data, uint32_t* lanes) {
   const uint32_t peers =
-      __match_any_sync(__activemask(), barrier ^ static_cast<uint64_t>(data) << 32);
+      __match_any_sync(__activemask(), barrier | static_cast<uint64_t>(data) << 32);
   *lanes = __popc(peers);
   return Lane() == static_cast<uint32_t>(__ffs(peers) - 1);
 }
@@ -132,8 +142,8 @@ __device__ __forceinline__ void LogTry(void* user, const Event& event) {
                      failed.block == BlockNumber();
   if (!event.result && waits) return;
   if (!event.result) {
-    Store(reinterpret_cast<LogRecord*>(&failed), event, slot.launch, lanes);
-    Store(reinterpret_cast<LogRecord*>(&slot.log->stuck[at]), event, slot.launch, lanes);
+    Store(&failed, event, slot.launch, lanes);
+    Store(&slot.log->stuck[at], event, slot.launch, lanes);
   } else if (waits) {
     failed.place = 0;
     *static_cast<volatile uint64_t*>(&slot.log->stuck[at].place) = 0;
@@ -155,69 +165,75 @@ __device__ __forceinline__ void Forget(LaunchSlot& slot) {
 
 #define PATCH extern "C" __device__ __noinline__ SanitizerPatchResult
 
-PATCH SsMbarrier(void* user, uint64_t pc, void* barrier, uint32_t kind, uint32_t data) {
+PATCH SsMbarrier(void* user, uint64_t pc, void* address, uint32_t kind, uint32_t data) {
   if (kind == SANITIZER_CUDA_BARRIER_WAIT) return SANITIZER_PATCH_SUCCESS;  // the attempt says more
-  Log(user, {pc, reinterpret_cast<uint64_t>(barrier), data, static_cast<RecordKind>(kind), 0});
+  const uint32_t barrier = static_cast<uint32_t>(reinterpret_cast<uint64_t>(address));
+  const uint64_t word = kind == SANITIZER_CUDA_BARRIER_INIT ? 0 : Word(barrier);
+  Log(user, {pc, word, barrier, data, static_cast<RecordKind>(kind), 0});
   return SANITIZER_PATCH_SUCCESS;
 }
 
-PATCH SsMbarrierTry(void* user, uint64_t pc, void* barrier, uint32_t kind, uint32_t data,
+PATCH SsMbarrierTry(void* user, uint64_t pc, void* address, uint32_t kind, uint32_t,
                     uint32_t result) {
   if (kind != SANITIZER_CUDA_BARRIER_WAIT) return SANITIZER_PATCH_SUCCESS;
-  LogTry(user, {pc, reinterpret_cast<uint64_t>(barrier), data, RecordKind::kTry,
+  const uint32_t barrier = static_cast<uint32_t>(reinterpret_cast<uint64_t>(address));
+  const uint64_t word = Word(barrier);
+  const uint32_t phase = ss::pipeline::WordParity(word);
+  LogTry(user, {pc, word, barrier, result ? phase ^ 1 : phase, RecordKind::kTry,
                 static_cast<uint8_t>(result != 0)});
   return SANITIZER_PATCH_SUCCESS;
 }
 
 PATCH SsBarEnter(void* user, uint64_t pc, uint32_t index, uint32_t threads, uint32_t flags) {
-  Log(user, {pc, index, threads, RecordKind::kBarEnter, static_cast<uint8_t>(flags)});
+  Log(user, {pc, 0, index, threads, RecordKind::kBarEnter, static_cast<uint8_t>(flags)});
   return SANITIZER_PATCH_SUCCESS;
 }
 
 PATCH SsBarLeave(void* user, uint64_t pc, uint32_t index, uint32_t threads, uint32_t flags) {
-  Log(user, {pc, index, threads, RecordKind::kBarLeave, static_cast<uint8_t>(flags)});
+  Log(user, {pc, 0, index, threads, RecordKind::kBarLeave, static_cast<uint8_t>(flags)});
   return SANITIZER_PATCH_SUCCESS;
 }
 
 PATCH SsClusterArrive(void* user, uint64_t pc) {
-  Log(user, {pc, 0, 0, RecordKind::kClusterArrive, 0});
+  Log(user, {pc, 0, 0, 0, RecordKind::kClusterArrive, 0});
   return SANITIZER_PATCH_SUCCESS;
 }
 
 PATCH SsClusterWait(void* user, uint64_t pc) {
-  Log(user, {pc, 0, 0, RecordKind::kClusterWait, 0});
+  Log(user, {pc, 0, 0, 0, RecordKind::kClusterWait, 0});
   return SANITIZER_PATCH_SUCCESS;
 }
 
 PATCH SsBulkCopy(void* user, uint64_t pc, uint64_t, uint32_t, uint32_t barrier, uint32_t data,
                  uint32_t multicast) {
-  Log(user, {pc, barrier, data, RecordKind::kBulkCopy, static_cast<uint8_t>(multicast != 0)});
+  Log(user,
+      {pc, 0, barrier, data & 0xffff, RecordKind::kBulkCopy, static_cast<uint8_t>(multicast != 0)});
   return SANITIZER_PATCH_SUCCESS;
 }
 
 PATCH SsBulkCopyShared(void* user, uint64_t pc, uint32_t, uint32_t, uint32_t barrier,
                        uint32_t blocks) {
-  Log(user, {pc, barrier, blocks, RecordKind::kBulkCopy, 0});
+  Log(user, {pc, 0, barrier, blocks, RecordKind::kBulkCopy, 0});
   return SANITIZER_PATCH_SUCCESS;
 }
 
 PATCH SsAsyncArrive(void* user, uint64_t pc, uint32_t barrier) {
-  Log(user, {pc, barrier, 0, RecordKind::kAsyncArrive, 0});
+  Log(user, {pc, 0, barrier, 0, RecordKind::kAsyncArrive, 0});
   return SANITIZER_PATCH_SUCCESS;
 }
 
 PATCH SsAsyncStore(void* user, uint64_t pc, uint32_t, uint32_t barrier, void*, uint32_t bytes) {
-  Log(user, {pc, barrier, bytes, RecordKind::kAsyncStore, 0});
+  Log(user, {pc, 0, barrier, bytes, RecordKind::kAsyncStore, 0});
   return SANITIZER_PATCH_SUCCESS;
 }
 
 PATCH SsAsyncReduction(void* user, uint64_t pc, uint32_t, uint32_t barrier, uint32_t bytes) {
-  Log(user, {pc, barrier, bytes, RecordKind::kAsyncStore, 0});
+  Log(user, {pc, 0, barrier, bytes, RecordKind::kAsyncStore, 0});
   return SANITIZER_PATCH_SUCCESS;
 }
 
 PATCH SsExit(void* user, uint64_t pc) {
   if (user) Forget(*static_cast<LaunchSlot*>(user));
-  Log(user, {pc, 0, 0, RecordKind::kExit, 0});
+  Log(user, {pc, 0, 0, 0, RecordKind::kExit, 0});
   return SANITIZER_PATCH_SUCCESS;
 }

@@ -238,8 +238,7 @@ void Tool::DrainBehindGaps(Context& context) {
 std::vector<StuckWarp> Tool::Stuck(const Context& context) const {
   std::vector<StuckWarp> stuck;
   for (size_t i = 0; i < kStuckEntries; ++i) {
-    if (Complete(reinterpret_cast<const LogRecord&>(context.stuck[i])))
-      stuck.push_back(context.stuck[i]);
+    if (Complete(context.stuck[i])) stuck.push_back(context.stuck[i]);
   }
   return stuck;
 }

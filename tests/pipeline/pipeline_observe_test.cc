@@ -114,7 +114,10 @@ TEST(PipelineObserve, AHangIsExplained) {
     EXPECT_NE(stuck->text.find("parity 1"), std::string::npos) << stuck->text;
     std::string details;
     for (const std::string& detail : stuck->details) details += detail + "\n";
-    EXPECT_NE(details.find("3 phases complete"), std::string::npos) << details;
+    EXPECT_NE(details.find("3 phases are complete: parity 1 is closed"), std::string::npos)
+        << details;
+    EXPECT_NE(details.find("1 of 1 arrivals of the phase are missing"), std::string::npos)
+        << details;
     EXPECT_NE(details.find("warp 8 arrives there, and has left the kernel"), std::string::npos)
         << details;
     EXPECT_NE(details.find("stands at phase 0, which is over"), std::string::npos) << details;
@@ -277,7 +280,7 @@ TEST(PipelineRecording, RefusesWhatIsNone) {
   EXPECT_NE(refusal(std::string(64, 'x')).find("no recording"), std::string::npos);
   std::string log = LogWriter().End();
   log[8] = 9;
-  EXPECT_NE(refusal(log).find("found version 9, expected 1"), std::string::npos);
+  EXPECT_NE(refusal(log).find("found version 9, expected 2"), std::string::npos);
 
   LogWriter strange;
   strange.Launch(0, "k", 1, 4);

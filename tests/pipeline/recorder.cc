@@ -38,7 +38,7 @@ class Recorder {
 
  private:
   static uint32_t Offset(uint32_t barrier) { return 0x400 + 8 * barrier; }
-  static uint64_t Address(uint32_t barrier) { return kSharedWindow + Offset(barrier); }
+  static uint32_t Address(uint32_t barrier) { return Offset(barrier); }
   bool Named(uint32_t barrier) const {
     return program_.barriers[barrier].kind == Barrier::Kind::kNamed;
   }
@@ -67,7 +67,8 @@ class Recorder {
   }
 
   void Block() {
-    State state = machine_.Start();
+    State& state = state_;
+    state = machine_.Start();
     std::vector<bool> failing(program_.agents.size()), gone(program_.agents.size());
     for (;;) {
       std::vector<uint32_t> able;
@@ -90,8 +91,10 @@ class Recorder {
     for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) {
       const Step* step = machine_.Next(state, agent);
       if (!step) continue;
-      const uint64_t barrier = Named(step->barrier) ? 0 : Address(step->barrier);
-      if (barrier) log_.Stuck(block_, agent, barrier, Parity(*step), Pc(agent, *step));
+      const uint32_t barrier = Named(step->barrier) ? 0 : Address(step->barrier);
+      if (!barrier) continue;
+      log_.Stuck(block_, agent, barrier, Parity(*step), Pc(agent, *step));
+      log_.stuck.back().word = log_.records.back().word = Word(step->barrier);
     }
   }
 
@@ -104,12 +107,23 @@ class Recorder {
     return late;
   }
 
+  // The object as the hardware has it.
+  uint64_t Word(uint32_t barrier) const {
+    const Phases& phases = state_.barriers[barrier];
+    const auto count = [](int64_t n) { return static_cast<uint32_t>(std::max<int64_t>(n, 0)); };
+    return MakeWord(count(phases.expected), count(phases.pending), phases.complete % 2);
+  }
+
+  void Touch(uint32_t agent, RecordKind kind, uint32_t barrier, uint32_t data, uint64_t pc,
+             bool passed = false) {
+    log_.Add(block_, agent, kind, Address(barrier), data, pc, passed).word = Word(barrier);
+  }
+
   // Now and then it looks and finds it closed: the first time of a row is logged.
   void Fail(uint32_t agent, const Step& step, std::vector<bool>& failing) {
     if (failing[agent] || random_() % 3) return;
     failing[agent] = true;
-    log_.Add(block_, agent, RecordKind::kTry, Address(step.barrier), Parity(step), Pc(agent, step),
-             false);
+    Touch(agent, RecordKind::kTry, step.barrier, Parity(step), Pc(agent, step), false);
   }
 
   static uint32_t Parity(const Step& step) { return step.need % 2 == 0; }
@@ -128,17 +142,17 @@ class Recorder {
         if (Named(step.barrier)) {
           log_.Add(block_, agent, RecordKind::kBarEnter, 1 + step.barrier, 0, pc);
         } else {
-          log_.Add(block_, agent, RecordKind::kArrive, Address(step.barrier), step.count, pc);
+          Touch(agent, RecordKind::kArrive, step.barrier, step.count, pc);
         }
         break;
       case Step::Kind::kDrop:
-        log_.Add(block_, agent, RecordKind::kArriveDrop, Address(step.barrier), step.count, pc);
+        Touch(agent, RecordKind::kArriveDrop, step.barrier, step.count, pc);
         break;
       case Step::Kind::kComplete:
         log_.Add(block_, agent, RecordKind::kBulkCopy, Address(step.barrier), 1, pc);
         break;
       case Step::Kind::kWait:
-        log_.Add(block_, agent, RecordKind::kTry, Address(step.barrier), Parity(step), pc, true);
+        Touch(agent, RecordKind::kTry, step.barrier, Parity(step), pc, true);
         break;
       case Step::Kind::kMeet:
         log_.Add(block_, agent, RecordKind::kBarLeave, 1 + step.barrier, 0, pc);
@@ -153,6 +167,7 @@ class Recorder {
   const Machine machine_;
   std::mt19937_64 random_;
   LogWriter log_;
+  State state_;
   uint32_t block_ = 0;
   bool late_ = false;
 };
@@ -182,14 +197,14 @@ void LogWriter::Launch(uint32_t number, const std::string& kernel, uint32_t bloc
   Chunk(ChunkKind::kLaunch, bytes.data(), bytes.size());
 }
 
-LogRecord& LogWriter::Add(uint32_t block, uint32_t warp, RecordKind kind, uint64_t barrier,
+LogRecord& LogWriter::Add(uint32_t block, uint32_t warp, RecordKind kind, uint32_t barrier,
                           uint32_t data, uint64_t pc, bool passed) {
   LogRecord record{};
   record.place = (kKernelPc + pc) | static_cast<uint64_t>(kind) << 48 | uint64_t{1} << 56;
   record.barrier = barrier;
-  record.data = data;
+  record.data = static_cast<uint16_t>(data);
   record.block = block;
-  record.launch = launch_;
+  record.launch = static_cast<uint16_t>(launch_);
   record.warp = static_cast<uint8_t>(warp);
   record.lanes = 1;
   record.result = passed;
@@ -197,12 +212,10 @@ LogRecord& LogWriter::Add(uint32_t block, uint32_t warp, RecordKind kind, uint64
   return records.emplace_back(record);
 }
 
-void LogWriter::Stuck(uint32_t block, uint32_t warp, uint64_t barrier, uint32_t parity,
+void LogWriter::Stuck(uint32_t block, uint32_t warp, uint32_t barrier, uint32_t parity,
                       uint64_t pc) {
   Add(block, warp, RecordKind::kTry, barrier, parity, pc);
-  StuckWarp entry;
-  std::memcpy(&entry, &records.back(), sizeof entry);
-  stuck.push_back(entry);
+  stuck.push_back(records.back());
 }
 
 std::string LogWriter::CutShort() {

@@ -19,9 +19,9 @@ class LogWriter {
   LogWriter();
   void Launch(uint32_t number, const std::string& kernel, uint32_t blocks, uint32_t warps,
               uint32_t cluster = 1);
-  LogRecord& Add(uint32_t block, uint32_t warp, RecordKind kind, uint64_t barrier,
+  LogRecord& Add(uint32_t block, uint32_t warp, RecordKind kind, uint32_t barrier,
                  uint32_t data = 0, uint64_t pc = 0, bool passed = false);
-  void Stuck(uint32_t block, uint32_t warp, uint64_t barrier, uint32_t parity, uint64_t pc = 0);
+  void Stuck(uint32_t block, uint32_t warp, uint32_t barrier, uint32_t parity, uint64_t pc = 0);
   std::string End(LogEnd how = LogEnd::kExit);
   std::string CutShort();  // without an end
 
@@ -35,7 +35,6 @@ class LogWriter {
 };
 
 constexpr uint64_t kKernelPc = 0x7f00'0000'1000;
-constexpr uint64_t kSharedWindow = 0x7fcc'0100'0000;
 
 struct RecordedRun {
   std::string log;
