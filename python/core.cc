@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "src/base/file.h"
 #include "src/cli/environment.h"
 #include "src/cli/output.h"
 #include "src/cli/process_analysis.h"
@@ -27,7 +28,7 @@ struct CheckRequest {
 
 Result<std::vector<Suppression>> ReadSuppressions(const std::string& path) {
   if (path.empty()) return std::vector<Suppression>{};
-  Result<std::string> text = ReadWholeFile(path);
+  Result<std::string> text = ReadText(path);
   if (!text) return tl::unexpected(text.error());
   return ParseSuppressions(*text, path);
 }

@@ -1,4 +1,5 @@
 // `streamsan check`: traces, directories of traces, litmus files; one report over all.
+#include "src/base/file.h"
 #include "src/cli/inputs.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
@@ -22,7 +23,7 @@ void SetLitmusCoverage(Report& report, const LitmusFile& file) {
 
 Result<Report> AnalyseLitmus(const std::string& path, const AnalyseOptions& options,
                              const ThenAnalysis& then) {
-  Result<std::string> text = ReadWholeFile(path);
+  Result<std::string> text = ReadText(path);
   if (!text) return tl::unexpected(text.error());
   Result<LitmusFile> file = ParseLitmus(*text, path);
   if (!file) return tl::unexpected(file.error());
@@ -35,10 +36,18 @@ Result<Report> AnalyseLitmus(const std::string& path, const AnalyseOptions& opti
   return report;
 }
 
+Result<Report> AnalyseInput(const std::string& path, const AnalyseOptions& engine,
+                            Symboliser& symbols, StackId& stacks, const ThenAnalysis& then) {
+  if (HasSuffix(path, ".pipe"))
+    return Fail(path, "is a protocol inside a kernel", "see streamsan pipeline check");
+  if (HasSuffix(path, ".litmus")) return AnalyseLitmus(path, engine, then);
+  return AnalyseTraceFile(path, engine, symbols, stacks, then);
+}
+
 }  // namespace
 
 Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols,
-                             const ThenAnalysis& then) {
+                             const ThenAnalysis& then, std::vector<Error>* unreadable) {
   Result<std::vector<std::string>> files = FindInputs(options.paths, {".sst"});
   if (!files) return tl::unexpected(files.error());
   AnalyseOptions engine = EngineOptions(options.report);
@@ -46,26 +55,41 @@ Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& sym
   StackId stacks = 0;
   std::vector<Report> reports;
   for (const std::string& path : *files) {
-    if (HasSuffix(path, ".pipe"))
-      return Fail(path, "is a protocol inside a kernel", "see streamsan pipeline check");
-    Result<Report> report = HasSuffix(path, ".litmus")
-                                ? AnalyseLitmus(path, engine, then)
-                                : AnalyseTraceFile(path, engine, symbols, stacks, then);
-    if (!report) return report;
-    reports.push_back(std::move(*report));
+    Result<Report> report = AnalyseInput(path, engine, symbols, stacks, then);
+    if (report) {
+      reports.push_back(std::move(*report));
+    } else if (unreadable) {
+      unreadable->push_back(report.error());
+    } else {
+      return report;
+    }
   }
-  return MergeReports(std::move(reports));
+  if (reports.empty()) {
+    Error last = std::move(unreadable->back());
+    unreadable->pop_back();
+    return tl::unexpected(std::move(last));
+  }
+  Report merged = MergeReports(std::move(reports));
+  if (!unreadable) return merged;
+  for (const Error& error : *unreadable) {
+    merged.coverage.complete = false;
+    merged.coverage.notes.push_back("not analysed: " + error.Text());
+  }
+  return merged;
 }
 
+// What cannot be read is the worst of all outcomes: nobody knows what it holds.
 int CheckCommand(const CheckCommandOptions& options) {
   Result<Output> output = Output::Open(options.report);
   if (!output) return Complain(output.error());
   Symboliser symbols;
-  Result<Report> report = AnalyseInputs(options, symbols);
+  std::vector<Error> unreadable;
+  Result<Report> report = AnalyseInputs(options, symbols, {}, &unreadable);
+  for (const Error& error : unreadable) Complain(error);
   if (!report) return Complain(report.error());
   Result<void> printed = output->Print(*report, symbols);
   if (!printed) return Complain(printed.error());
-  return output->ExitCode(kExitOk);
+  return unreadable.empty() ? output->ExitCode(kExitOk) : kExitUsage;
 }
 
 }  // namespace ss

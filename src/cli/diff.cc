@@ -1,6 +1,7 @@
 // `streamsan diff`: what changed between two runs: hazards, waits, coverage.
 #include <fmt/format.h>
 
+#include "src/base/file.h"
 #include "src/cli/inputs.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
@@ -12,7 +13,7 @@ namespace {
 
 Result<DiffSide> Load(const std::string& path, const DiffCommandOptions& options) {
   if (HasSuffix(path, ".json")) {
-    Result<std::string> text = ReadWholeFile(path);
+    Result<std::string> text = ReadText(path);
     if (!text) return tl::unexpected(text.error());
     return ParseDiffSide(*text, path);
   }

@@ -8,9 +8,12 @@ namespace {
 
 constexpr char kPlace[] = "STREAMSAN_OPTIONS";
 
-bool ParseNumber(std::string_view text, uint64_t* out) {
+constexpr uint64_t kMaxRingMb = 1024;  // as in src/capture/options.cc
+constexpr uint64_t kMaxTraceMb = uint64_t{1} << 30;
+
+bool ParseMegabytes(std::string_view text, uint64_t most, uint64_t* out) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
-  return error == std::errc() && end == text.data() + text.size();
+  return error == std::errc() && end == text.data() + text.size() && *out >= 1 && *out <= most;
 }
 
 bool ParseSwitch(std::string_view text, bool* out) {
@@ -26,15 +29,15 @@ bool OneOf(std::string_view text, std::string_view a, std::string_view b) {
 
 // False where the value does not fit the key; *known says whether there is such a key.
 bool Set(Environment* environment, std::string_view key, std::string_view value, bool* known) {
-  uint64_t number = 0;
+  uint64_t megabytes = 0;  // of what only the capture library uses
   bool flag = false;
   *known = true;
   if (key == "disable") return ParseSwitch(value, &environment->disable);
   if (key == "halt_on_error") return ParseSwitch(value, &environment->halt_on_error);
-  if (key == "max_trace_mb") return ParseNumber(value, &environment->max_trace_mb);
-  if (key == "ring_mb") return ParseNumber(value, &environment->ring_mb);
+  if (key == "max_trace_mb") return ParseMegabytes(value, kMaxTraceMb, &environment->max_trace_mb);
+  if (key == "ring_mb") return ParseMegabytes(value, kMaxRingMb, &megabytes);
   if (key == "on_full") return OneOf(value, "block", "drop");
-  if (key == "stacks") return ParseSwitch(value, &flag) || ParseNumber(value, &number);
+  if (key == "stacks") return ParseSwitch(value, &flag);
   if (key == "mode") {
     environment->strict = value == "strict";
     return OneOf(value, "strict", "default");

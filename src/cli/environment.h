@@ -17,7 +17,6 @@ struct Environment {
   bool strict = false;   // mode=strict
   bool halt_on_error = false;
   uint64_t max_trace_mb = 0;  // 0 = the default
-  uint64_t ring_mb = 0;       // 0 = the default
   std::optional<Confidence> min_confidence;
 };
 

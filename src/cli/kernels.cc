@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "src/base/file.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/trace_kernels.h"
@@ -73,7 +74,7 @@ int KernelsCommand(const KernelsCommandOptions& options) {
     if (!found) return Complain(found.error());
     return Print(options, found->analysis, found->launches);
   }
-  Result<std::string> file = ReadWholeFile(options.path);
+  Result<std::string> file = ReadBytes(options.path);
   if (!file) return Complain(file.error());
   Result<kernels::ModuleList> modules = kernels::ListModules(*file, options.path);
   if (!modules) return Complain(modules.error());

@@ -24,6 +24,21 @@ constexpr char kFooter[] =
 
 constexpr char kUsage[] = "usage: streamsan run|record [OPTIONS] -- PROGRAM [ARGUMENTS]";
 
+// Counts are whole and have bounds: 0 states, or -1 hazards, is a slip of the pen.
+constexpr uint64_t kMaxCount = 1'000'000'000;
+
+CLI::Option* AddCount(CLI::App* app, const std::string& name, uint64_t& count, uint64_t least,
+                      const std::string& text) {
+  return app->add_option(name, count, text)
+      ->type_name("N")
+      ->check(CLI::Range(least, kMaxCount))
+      ->capture_default_str();
+}
+
+bool IsNumber(const std::string& word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == word.npos;
+}
+
 // Values that CLI11 hands over as words.
 struct Words {
   std::string format = "text";
@@ -44,9 +59,7 @@ void AddReportOptions(CLI::App* app, ReportOptions& options, Words& words) {
       ->capture_default_str();
   app->add_option("--report", options.report_file, "Write the report to FILE, not to stderr")
       ->type_name("FILE");
-  app->add_option("--print-limit", options.print_limit, "Spell out at most N hazards")
-      ->type_name("N")
-      ->capture_default_str();
+  AddCount(app, "--print-limit", options.print_limit, 0, "Spell out at most N hazards");
   app->add_option("--min-confidence", words.confidence,
                   "Least confidence shown: certain, likely or possible (default likely)")
       ->check(CLI::IsMember({"certain", "likely", "possible"}));
@@ -102,19 +115,55 @@ class CommandLine {
   }
 
   int Parse(int argc, char** argv) {
-    char** end = argv + argc;
-    char** dashes =
-        std::find_if(argv, end, [](const char* word) { return !std::strcmp(word, "--"); });
-    if (dashes != end) behind_.assign(dashes + 1, end);
+    std::vector<std::string> words(argv + 1, argv + argc);
+    const std::string command = words.empty() ? "" : words.front();
+    if (command == "run" || command == "record") {
+      auto dashes = std::find(words.begin(), words.end(), "--");
+      if (dashes != words.end()) behind_.assign(dashes + 1, words.end());
+      words.erase(dashes, words.end());
+    }
+    if (std::optional<Error> mistake = Mistake(words)) return Complain(*mistake);
     try {
-      app_.parse(static_cast<int>(dashes - argv), argv);
+      std::reverse(words.begin(), words.end());  // as CLI11 wants them
+      app_.parse(std::move(words));
     } catch (const CLI::ParseError& error) {
-      return app_.exit(error) == 0 ? kExitOk : kExitUsage;
+      if (error.get_exit_code() == 0) return app_.exit(error), kExitOk;
+      return Complain({"", error.what(), "see streamsan " + command + " --help"});
     }
     return exit_;
   }
 
  private:
+  // The words that name no command where one is due.
+  std::optional<Error> WrongCommand(const std::vector<std::string>& words) const {
+    const CLI::App* at = &app_;
+    for (size_t i = 0;; ++i) {
+      std::string names;
+      const CLI::App* found = nullptr;
+      for (const CLI::App* command : at->get_subcommands({})) {
+        names += (names.empty() ? "" : ", ") + command->get_name();
+        if (i < words.size() && command->get_name() == words[i]) found = command;
+      }
+      if (names.empty() || (i < words.size() && words[i][0] == '-')) return std::nullopt;
+      if (i == words.size()) return Error{"", "no command given", "commands: " + names};
+      if (!found) return Error{"", "'" + words[i] + "' is no command", "commands: " + names};
+      at = found;
+    }
+  }
+
+  // What CLI11 has no clear word for.
+  std::optional<Error> Mistake(const std::vector<std::string>& words) const {
+    if (std::optional<Error> wrong = WrongCommand(words)) return wrong;
+    for (size_t i = 0; i + 1 < words.size(); ++i) {
+      if (words[i] != "--require-coverage" || !IsNumber(words[i + 1])) continue;
+      return Error{"--require-coverage", "its number goes behind '=', not behind a space",
+                   "--require-coverage=" + words[i + 1]};
+    }
+    Result<Environment> environment = ParseEnvironment(std::getenv("STREAMSAN_OPTIONS"));
+    if (!environment) return environment.error();
+    return std::nullopt;
+  }
+
   void AddRun() {
     auto* run =
         app_.add_subcommand("run", "Watch a program, report at its exit: run [OPTIONS] -- PROGRAM");
@@ -210,9 +259,7 @@ class CommandLine {
                      "Least confidence of a hazard that counts (default likely)")
         ->check(CLI::IsMember({"certain", "likely", "possible"}));
     ablate->add_flag("--strict", ablate_.strict, "As for check");
-    ablate->add_option("--budget", ablate_.budget, "Replay at most N million operations")
-        ->type_name("N")
-        ->capture_default_str();
+    AddCount(ablate, "--budget", ablate_.budget, 1, "Replay at most N million operations");
     ablate->callback([this] {
       ReportOptions report;
       report.strict = ablate_.strict;
@@ -275,16 +322,12 @@ class CommandLine {
     ReportOptions& report = pipeline_.report;
     check->add_option("--report", report.report_file, "Write the report to FILE, not to stderr")
         ->type_name("FILE");
-    check->add_option("--print-limit", report.print_limit, "Spell out at most N hazards")
-        ->type_name("N")
-        ->capture_default_str();
+    AddCount(check, "--print-limit", report.print_limit, 0, "Spell out at most N hazards");
     check
         ->add_option("--min-confidence", words_.confidence,
                      "possible: also what a search that was cut off could only suspect")
         ->check(CLI::IsMember({"certain", "likely", "possible"}));
-    check->add_option("--states", pipeline_.max_states, "Search at most N states")
-        ->type_name("N")
-        ->capture_default_str();
+    AddCount(check, "--states", pipeline_.max_states, 1, "Search at most N states");
     check->add_option("--error-exitcode", report.error_exitcode, "Exit code when there are hazards")
         ->check(CLI::Range(0, 255))
         ->capture_default_str();
@@ -353,7 +396,8 @@ class CommandLine {
     return finished.has_value();
   }
 
-  CLI::App app_{"StreamSan finds the synchronisation bugs of GPU programs from one ordinary run"};
+  CLI::App app_{"StreamSan finds the synchronisation bugs of GPU programs from one ordinary run",
+                "streamsan"};
   Words words_;
   std::vector<std::string> behind_;  // the words behind --
   RunCommandOptions run_;

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "src/base/file.h"
 #include "src/cli/output.h"
 #include "src/kernels/places.h"
 #include "src/report/observed.h"
@@ -37,7 +38,7 @@ void LookUpPlaces(const pipeline::Recording& recording, ObservedReport& report) 
 }
 
 Result<ObservedReport> Judge(const std::string& file) {
-  Result<std::string> bytes = ReadWholeFile(file);
+  Result<std::string> bytes = ReadBytes(file);
   if (!bytes) return tl::unexpected(bytes.error());
   Result<pipeline::Recording> recording = pipeline::ReadRecording(*bytes, file);
   if (!recording) return tl::unexpected(recording.error());

@@ -1,7 +1,6 @@
 #include "src/cli/output.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <memory>
 
+#include "src/base/file.h"
 #include "src/report/baseline.h"
 #include "src/report/coverage.h"
 #include "src/report/html.h"
@@ -22,10 +22,6 @@ namespace ss {
 namespace {
 
 using File = std::unique_ptr<FILE, int (*)(FILE*)>;
-
-Error SystemError(const std::string& place, const std::string& remedy) {
-  return {place, std::strerror(errno), remedy};
-}
 
 bool WantsColour(bool to_stderr) {
   const char* no_colour = std::getenv("NO_COLOR");
@@ -42,29 +38,13 @@ int Complain(const Error& error) {
   return kExitUsage;
 }
 
-Result<std::string> ReadWholeFile(const std::string& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
-    return Fail(path, "is a directory");
-  }
-  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    return Fail(path, "is not a regular file");  // a device or a pipe may never end
-  }
-  File file(std::fopen(path.c_str(), "rb"), std::fclose);
-  if (!file) return tl::unexpected(SystemError(path, ""));
-  std::string text;
-  char block[1 << 16];
-  while (size_t bytes = std::fread(block, 1, sizeof block, file.get())) text.append(block, bytes);
-  if (std::ferror(file.get())) return tl::unexpected(SystemError(path, ""));
-  return text;
-}
-
 Result<void> WriteWholeFile(const std::string& path, const std::string& text) {
   File file(std::fopen(path.c_str(), "wb"), std::fclose);
   bool written = file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
                  std::fflush(file.get()) == 0;
   if (written) return {};
-  return tl::unexpected(SystemError(path, "it could not be written"));
+  return Fail(path, fmt::format("cannot be written: {}", std::strerror(errno)),
+              "name a file in a folder that can be written");
 }
 
 Result<Output> Output::Open(const ReportOptions& options) {
@@ -73,14 +53,14 @@ Result<Output> Output::Open(const ReportOptions& options) {
   }
   Output output(options);
   if (!options.suppressions_file.empty()) {
-    Result<std::string> text = ReadWholeFile(options.suppressions_file);
+    Result<std::string> text = ReadText(options.suppressions_file);
     if (!text) return tl::unexpected(text.error());
     auto lines = ParseSuppressions(*text, options.suppressions_file);
     if (!lines) return tl::unexpected(lines.error());
     output.suppressions_ = std::move(*lines);
   }
   if (!options.baseline_file.empty()) {
-    Result<std::string> text = ReadWholeFile(options.baseline_file);
+    Result<std::string> text = ReadText(options.baseline_file);
     if (!text) return tl::unexpected(text.error());
     auto known = ParseBaseline(*text, options.baseline_file);
     if (!known) return tl::unexpected(known.error());

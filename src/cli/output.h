@@ -53,7 +53,4 @@ void RebaseStacks(Report& report, StackId offset);
 // Writes `text` to the file. Errors name it and the reason.
 Result<void> WriteWholeFile(const std::string& path, const std::string& text);
 
-// The whole file. Errors name it and the reason.
-Result<std::string> ReadWholeFile(const std::string& path);
-
 }  // namespace ss

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 
+#include "src/base/file.h"
 #include "src/cli/inputs.h"
 #include "src/cli/observed.h"
 #include "src/cli/options.h"
@@ -24,7 +25,7 @@ struct Checked {
 
 Result<void> CheckFile(const std::string& path, const PipelineCommandOptions& options,
                        Checked& checked) {
-  Result<std::string> text = ReadWholeFile(path);
+  Result<std::string> text = ReadText(path);
   if (!text) return tl::unexpected(text.error());
   Result<pipeline::Protocol> protocol = pipeline::ParseProtocol(*text, path);
   if (!protocol) return tl::unexpected(protocol.error());
@@ -78,16 +79,22 @@ int PipelineCommand(const PipelineCommandOptions& options) {
   }
   Checked checked;
   uint64_t hazards = 0;
-  bool exhaustive = true;
+  bool exhaustive = true, all_read = true;
   for (const std::string& path : *files) {
     Result<void> done = CheckFile(path, options, checked);
-    if (!done) return Complain(done.error());
+    if (!done) {
+      Complain(done.error());
+      all_read = false;
+      continue;
+    }
     hazards += checked.reports.back().verdict.Hazards();
     exhaustive = exhaustive && checked.reports.back().verdict.exhaustive;
   }
+  if (checked.reports.empty()) return kExitUsage;
   Result<void> written =
       WriteReport(Printed(checked.reports, options.report), options.report.report_file);
   if (!written) return Complain(written.error());
+  if (!all_read) return kExitUsage;
   if (hazards) return options.report.error_exitcode;
   return (exhaustive ? 100 : 0) < options.report.require_coverage ? kExitCoverage : kExitOk;
 }

@@ -76,7 +76,10 @@ Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& o
                                 const ThenAnalysis& then = {});
 
 // What `streamsan check` does before it prints: one report over all inputs. Errors name the file.
+// With `unreadable`, what cannot be read goes there and into the report's coverage, and only
+// nothing that can be read is an error.
 Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols,
-                             const ThenAnalysis& then = {});
+                             const ThenAnalysis& then = {},
+                             std::vector<Error>* unreadable = nullptr);
 
 }  // namespace ss

@@ -23,13 +23,17 @@ Parser::Parser(std::string file_name, const PeerTable* peers) : peers_(peers) {
 }
 
 LitmusFile Parser::Run(std::string_view text) {
-  if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);  // a byte order mark
+  bool any = false;
   while (!text.empty()) {
     size_t end = std::min(text.find('\n'), text.size());
     at_ = Cursor(Tokenise(text.substr(0, end), ++line_));
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (!at_.AtEnd()) Statement();
+    if (at_.AtEnd()) continue;
+    any = true;
+    Statement();
   }
+  // A file that was cut off, or another one than was meant: nothing can be said of it.
+  if (!any) throw SyntaxError{1, 1, "found no statement, expected a litmus file", ""};
   Finish(line_);
   return std::move(file_);
 }

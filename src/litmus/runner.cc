@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+#include "src/base/file.h"
 
 namespace ss {
 namespace {
@@ -76,15 +74,9 @@ LitmusOutcome RunLitmusFile(const std::string& path, const AnalyseFunction& anal
                             const LitmusOptions& options) {
   if (EndsWith(path, ".pipe"))
     return {Status::kSkipped, {path + ": a pipeline; not judged by this runner"}};
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) {
-    return {Status::kMalformed, {path + ": cannot be read, or is not a regular file"}};
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) return {Status::kMalformed, {path + ": cannot be read"}};
-  return RunLitmusText(text.str(), path, analyse, options);
+  Result<std::string> text = ReadText(path);
+  if (!text) return {Status::kMalformed, {text.error().Text()}};
+  return RunLitmusText(*text, path, analyse, options);
 }
 
 }  // namespace ss

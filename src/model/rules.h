@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "src/base/rule.h"
+
 namespace ss {
 
 #define SS_RULES(X)                                                                       \
@@ -52,22 +54,12 @@ namespace ss {
   X(ByAddress, "22", "memory is keyed by address range, not by pointer")                  \
   X(CollectiveJoins, "23", "a collective completes after the start of the ranks it receives from")
 
-enum class Rule : uint8_t {
-#define X(name, number, text) k##name,
-  SS_RULES(X)
-#undef X
-      kCount
-};
+enum class Rule : uint8_t { SS_RULES(SS_RULE_NAME) kCount };
 
-struct RuleInfo {
-  const char* name;    // what STREAMSAN_BREAK_RULE takes
-  const char* number;  // row of docs/semantics.md
-  const char* text;
-};
 const RuleInfo& Info(Rule rule);
 
 #ifdef STREAMSAN_BREAK_RULES
-bool RuleOn(Rule rule);
+inline bool RuleOn(Rule rule) { return RuleStands(Info(rule)); }
 #else
 constexpr bool RuleOn(Rule) { return true; }
 #endif

@@ -68,7 +68,12 @@ void Parser::SkipSeparators() {
 }
 
 Protocol Parser::Parse() {
-  for (SkipSeparators(); !AtFileEnd(); SkipSeparators()) {
+  SkipSeparators();
+  if (AtFileEnd()) {
+    throw litmus::SyntaxError{1, 1, "found no statement, expected a protocol (docs/pipelines.md)",
+                              ""};
+  }
+  for (; !AtFileEnd(); SkipSeparators()) {
     Statement();
     if (Sees("}")) Refuse(Peek(), "';' or the end of the line");
     EndStatement();

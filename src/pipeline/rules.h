@@ -1,9 +1,11 @@
 // Switches that a test build turns off one at a time, to prove that some case notices
-// (docs/semantics.md). In every other build RuleOn() is the constant true. The same device as
-// src/model/rules.h, apart from it: the two engines share nothing.
+// (docs/semantics.md). In every other build RuleOn() is the constant true. A table apart from
+// src/model/rules.h: the two engines share no rule.
 #pragma once
 
 #include <cstdint>
+
+#include "src/base/rule.h"
 
 namespace ss::pipeline {
 
@@ -31,22 +33,12 @@ namespace ss::pipeline {
   X(ArriveWaitsNot, "30b", "arrive on a named barrier does not wait")                      \
   X(CyclesHang, "30c", "roles that wait for each other never get on")
 
-enum class Rule : uint8_t {
-#define X(name, number, text) k##name,
-  SS_PIPELINE_RULES(X)
-#undef X
-      kCount
-};
+enum class Rule : uint8_t { SS_PIPELINE_RULES(SS_RULE_NAME) kCount };
 
-struct RuleInfo {
-  const char* name;    // what STREAMSAN_BREAK_RULE takes
-  const char* number;  // row of docs/semantics.md
-  const char* text;
-};
 const RuleInfo& Info(Rule rule);
 
 #ifdef STREAMSAN_BREAK_RULES
-bool RuleOn(Rule rule);
+inline bool RuleOn(Rule rule) { return RuleStands(Info(rule)); }
 #else
 constexpr bool RuleOn(Rule) { return true; }
 #endif

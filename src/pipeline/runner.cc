@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
+#include "src/base/file.h"
 #include "src/pipeline/check.h"
 
 namespace ss::pipeline {
@@ -45,15 +42,9 @@ LitmusOutcome RunPipeText(std::string_view text, const std::string& name) {
 }
 
 LitmusOutcome RunPipeFile(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) {
-    return {Status::kMalformed, {path + ": cannot be read, or is not a regular file"}};
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) return {Status::kMalformed, {path + ": cannot be read"}};
-  return RunPipeText(text.str(), path);
+  Result<std::string> text = ReadText(path);
+  if (!text) return {Status::kMalformed, {text.error().Text()}};
+  return RunPipeText(*text, path);
 }
 
 }  // namespace ss::pipeline

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <tuple>
 
 #include "src/report/coverage.h"
+#include "src/report/lines.h"
 #include "src/report/words.h"
 
 namespace ss {
@@ -39,7 +39,7 @@ std::string HazardText(const Finding& finding) {
                      finding.buffer.name, SiteText(finding.first), SiteText(finding.second));
 }
 
-class Text {
+class Text : private Lines {
  public:
   explicit Text(const AblationInput& input) : input_(input) {}
 
@@ -53,13 +53,6 @@ class Text {
   }
 
  private:
-  template <typename... T>
-  void Line(fmt::format_string<T...> format, T&&... values) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<T>(values)...);
-    while (!out_.empty() && out_.back() == ' ') out_.pop_back();
-    out_ += '\n';
-  }
-
   std::string Where(const Wait& wait) const {
     if (wait.line) return fmt::format("{}:{}", input_.report.program, wait.line);
     const Frame* frame = SiteOf(input_.symbols.Frames(wait.stack));
@@ -200,7 +193,6 @@ class Text {
   std::vector<Place> places_;
   std::map<std::pair<std::string, std::string>, size_t> by_key_;
   std::array<uint64_t, 3> totals_{};
-  std::string out_;
 };
 
 }  // namespace

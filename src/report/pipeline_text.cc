@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "src/pipeline/picture.h"
+#include "src/report/lines.h"
 #include "src/report/pipeline.h"
 #include "src/report/words.h"
 
@@ -17,7 +17,7 @@ using pipeline::PictureRow;
 constexpr size_t kWidth = 100;
 constexpr size_t kMaxLaneWidth = 24;
 
-class Printer {
+class Printer : private Lines {
  public:
   explicit Printer(uint64_t limit) : limit_(limit) {}
 
@@ -28,13 +28,6 @@ class Printer {
   }
 
  private:
-  template <typename... T>
-  void Line(fmt::format_string<T...> format, T&&... values) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<T>(values)...);
-    while (!out_.empty() && out_.back() == ' ') out_.pop_back();
-    out_ += '\n';
-  }
-
   void File(const PipelineReport& report) {
     for (const Finding& finding : report.verdict.findings) {
       if (finding.absorbed) {
@@ -119,7 +112,6 @@ class Printer {
 
   const uint64_t limit_;
   uint64_t hazards_ = 0, absorbed_ = 0;
-  std::string out_;
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "src/report/coverage.h"
+#include "src/report/lines.h"
 #include "src/report/print.h"
 #include "src/report/rows.h"
 #include "src/report/timeline.h"
@@ -17,7 +17,7 @@ constexpr size_t kTimelineWidth = 124;  // a picture may be wider than prose: it
 constexpr size_t kStackFrames = 8;      // per stack; JSON has them all
 
 // One PrintText call: appends to `out_`.
-class TextPrinter {
+class TextPrinter : private Lines {
  public:
   TextPrinter(const PrintInput& input, const PrintOptions& options)
       : input_(input), options_(options) {}
@@ -31,13 +31,6 @@ class TextPrinter {
   }
 
  private:
-  template <typename... T>
-  void Line(fmt::format_string<T...> format, T&&... values) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<T>(values)...);
-    while (!out_.empty() && out_.back() == ' ') out_.pop_back();
-    out_ += '\n';
-  }
-
   std::string Paint(const char* code, const std::string& text) const {
     return options_.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
   }
@@ -188,7 +181,6 @@ class TextPrinter {
 
   const PrintInput& input_;
   const PrintOptions& options_;
-  std::string out_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The command line's contract: exit codes, options, errors. Programs that run are in run_test.cc.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/process.h"
@@ -31,7 +32,56 @@ TEST(Usage, MistakesExitTwoAndSayWhat) {
   EXPECT_TRUE(Has(option.err, "--no-such-option")) << option.err;
 }
 
+// What is wrong, and what to type.
+TEST(Usage, MistakesAreNamedPlainly) {
+  const std::string good = Example("r02_streams_ok");
+  const struct {
+    std::vector<std::string> words;
+    const char* said;
+  } kMistakes[] = {
+      {{}, "no command given (commands: run, record"},
+      {{"bogus"}, "'bogus' is no command (commands: run, record"},
+      {{"pipeline", "bogus"}, "'bogus' is no command (commands: check)"},
+      {{"check", "--require-coverage", "50", good}, "(--require-coverage=50)"},
+      {{"check", "--no-such", good}, "--no-such (see streamsan check --help)"},
+  };
+  for (const auto& mistake : kMistakes) {
+    Ran ran = Tool(mistake.words);
+    EXPECT_EQ(ran.code, 2) << mistake.said;
+    EXPECT_TRUE(Has(ran.err, mistake.said)) << ran.err;
+    EXPECT_EQ(ran.err.rfind("streamsan: ", 0), 0u) << ran.err;
+  }
+  EXPECT_EQ(Tool({"check", "--", good}).code, 0);  // as everywhere else: what follows is a path
+}
+
+TEST(Usage, NumbersHaveBounds) {
+  const std::string file = Example("r02_streams_ok");
+  const std::vector<std::vector<std::string>> kOptions = {
+      {"check", "--print-limit"},
+      {"check", "--error-exitcode"},
+      {"ablate", "--budget"},
+      {"pipeline", "check", "--states"},
+      {"pipeline", "check", "--print-limit"},
+      {"pipeline", "check", "--error-exitcode"}};
+  for (const std::vector<std::string>& option : kOptions) {
+    for (const char* number : {"-1", "99999999999999999999", "1e3", "x"}) {
+      std::vector<std::string> words = option;
+      words.insert(words.end(), {number, file});
+      Ran ran = Tool(words);
+      EXPECT_EQ(ran.code, 2) << option.back() << " " << number;
+      EXPECT_TRUE(Has(ran.err, option.back())) << ran.err;
+    }
+  }
+  for (const char* value : {"ring_mb=0", "ring_mb=1025", "ring_mb=-1", "max_trace_mb=0",
+                            "max_trace_mb=99999999999999", "stacks=7"}) {
+    Ran ran = Tool({"check", file}, {{"STREAMSAN_OPTIONS", value}});
+    EXPECT_EQ(ran.code, 2) << value;
+    EXPECT_TRUE(Has(ran.err, value)) << ran.err;
+  }
+}
+
 TEST(Usage, HelpAndVersionExitZero) {
+  EXPECT_TRUE(Has(Tool({"--help"}).out, "Usage: streamsan"));
   EXPECT_EQ(Tool({"--help"}).code, 0);
   EXPECT_TRUE(Has(Tool({"run", "--help"}).out, "--suppressions"));
   Ran version = Tool({"--version"});
@@ -47,6 +97,23 @@ TEST(Usage, OptionsVariableIsChecked) {
             2);
   EXPECT_EQ(Tool({"check", Example("r02_streams_ok")}, {{"STREAMSAN_OPTIONS", "mode=strict"}}).code,
             0);
+}
+
+// Every command looks at the variable, also one that has no use for it.
+TEST(Usage, OptionsVariableIsCheckedByEveryCommand) {
+  const std::string file = Example("r02_streams_ok");
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"run", "--", "true"},
+                                             {"litmus", file},
+                                             {"kernels", file},
+                                             {"dump", file},
+                                             {"ablate", file},
+                                             {"pipeline", "check", file},
+                                             {"doctor"}}) {
+    Ran ran = Tool(words, {{"STREAMSAN_OPTIONS", "colour=red"}});
+    EXPECT_EQ(ran.code, 2) << words[0];
+    EXPECT_TRUE(Has(ran.err, "STREAMSAN_OPTIONS: found 'colour=red'")) << ran.err;
+  }
 }
 
 TEST(Check, HazardsExit66) {
@@ -69,6 +136,73 @@ TEST(Check, UnreadableInputExitsTwo) {
   EXPECT_TRUE(Has(parse.err, malformed.path() + ":2:4: found 'dance'")) << parse.err;
   EXPECT_EQ(Tool({"dump", garbage.path()}).code, 2);
   EXPECT_EQ(Tool({"check", "/tmp/ss_no_such_folder"}).code, 2);
+}
+
+// One that is broken does not hide what the others hold, and does not pass for one that was judged.
+TEST(Check, ABrokenInputDoesNotHideTheOthers) {
+  TemporaryFile racy(kRacy, ".litmus"), malformed("stream s\ns: dance\n", ".litmus");
+  Ran ran = Tool({"check", malformed.path(), racy.path()});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(Has(ran.err, "race-raw")) << ran.err;
+  EXPECT_TRUE(Has(ran.err, "streamsan: " + malformed.path() + ":2:4")) << ran.err;
+  EXPECT_TRUE(Has(ran.err, "INCOMPLETE")) << ran.err;
+  EXPECT_TRUE(Has(ran.err, "not analysed: " + malformed.path())) << ran.err;
+
+  char folder[] = "/tmp/ss_traces_XXXXXX";
+  ASSERT_TRUE(mkdtemp(folder));
+  const std::string at = std::string(folder) + "/";
+  std::ofstream(at + "0.sst") << "not a trace";
+  for (const auto& entry :
+       std::filesystem::directory_iterator(SS_SOURCE_DIR "/tests/gpu_traces/h200")) {
+    if (entry.path().extension() != ".sst") continue;
+    std::filesystem::copy_file(entry.path(), at + "1.sst");
+    break;
+  }
+  Ran traces = Tool({"check", folder});
+  EXPECT_EQ(traces.code, 2);
+  EXPECT_TRUE(Has(traces.err, "streamsan: " + at + "0.sst: ")) << traces.err;
+  EXPECT_TRUE(Has(traces.err, "Coverage: ")) << traces.err;
+  std::filesystem::remove_all(folder);
+
+  TemporaryFile pipe("role A {\n}\n", ".pipe"), bad("dance\n", ".pipe");
+  Ran pipes = Tool({"pipeline", "check", bad.path(), pipe.path()});
+  EXPECT_EQ(pipes.code, 2);
+  EXPECT_TRUE(Has(pipes.err, bad.path() + ":1:1")) << pipes.err;
+  EXPECT_TRUE(Has(pipes.err, "0 hazards")) << pipes.err;
+}
+
+// Of an empty file nothing can be said, and that is no success.
+TEST(Check, EmptyFilesAreRefused) {
+  for (const char* text : {"", "\n\n", "# nothing but this\n"}) {
+    for (const char* suffix : {".litmus", ".pipe"}) {
+      TemporaryFile file(text, suffix);
+      Ran ran = Tool({"litmus", file.path()});
+      EXPECT_EQ(ran.code, 2);
+      EXPECT_TRUE(Has(ran.out, file.path() + ":1:1: found no statement")) << ran.out;
+      EXPECT_TRUE(Has(ran.out, "0 passed, 1 failed")) << ran.out;
+    }
+  }
+}
+
+// Editors of another system put a mark first.
+TEST(Check, AByteOrderMarkIsPassedOver) {
+  const std::string mark = "\xef\xbb\xbf";
+  TemporaryFile racy(mark + kRacy, ".litmus"), lines(mark + "race-raw:X\n", ".supp"),
+      pipe(mark + "role A {\n}\n", ".pipe"), refused(mark + "#!error 1:1 dance\ndance\n", ".pipe");
+  EXPECT_EQ(Tool({"check", racy.path()}).code, 66);
+  EXPECT_EQ(Tool({"check", "--suppressions", lines.path(), racy.path()}).code, 0);
+  EXPECT_EQ(Tool({"pipeline", "check", pipe.path()}).code, 0);
+  EXPECT_TRUE(Has(Tool({"litmus", refused.path()}).out, "2:1")) << "the mark is no column";
+}
+
+TEST(Check, ReadingAndWritingFailDifferently) {
+  const std::string file = Example("r02_streams_ok");
+  Ran read = Tool({"check", "--suppressions", "/nowhere/x", file});
+  EXPECT_TRUE(Has(read.err, "/nowhere/x: cannot be read: No such file")) << read.err;
+  Ran write = Tool({"check", "--report", "/nowhere/x", file});
+  EXPECT_TRUE(Has(write.err, "/nowhere/x: cannot be written: No such file"))
+      << write.err;
+  EXPECT_TRUE(Has(write.err, "(name a file in a folder")) << write.err;
 }
 
 // A device never ends, a FIFO waits for a writer: neither is opened.

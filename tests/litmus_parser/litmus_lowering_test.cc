@@ -98,8 +98,8 @@ TEST(Lowering, StartsWithMainAndNumbersEveryOperation) {
   EXPECT_EQ(file.program().title, "t");
 }
 
-TEST(Lowering, AnEmptyFileIsAProgramWithAMainThread) {
-  Lowered file("# nothing\n");
+TEST(Lowering, AFileWithoutAnOperationIsAProgramWithAMainThread) {
+  Lowered file("title \"nothing\"\n");
   ASSERT_EQ(file.program().ops.size(), 1u);
   EXPECT_EQ(file.program().ops[0].kind, OpKind::kHostBegin);
   EXPECT_FALSE(file.program().strict_stated);
