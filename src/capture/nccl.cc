@@ -17,19 +17,6 @@ struct UniqueId {
   char bytes[128];  // NCCL_UNIQUE_ID_BYTES
 };
 
-// The schema's kinds.
-enum Kind : uint64_t {
-  kAllReduce = 1,
-  kBroadcast,
-  kReduce,
-  kAllGather,
-  kReduceScatter,
-  kAllToAll,
-  kGather,
-  kScatter,
-  kSend,
-  kRecv
-};
 enum Birth : uint64_t { kSeen, kInit, kSplit, kShrink, kGrow, kInitAll };
 enum End : uint64_t { kDestroy = 1, kAbort, kFinalize, kRevoke };
 enum Queueing : uint64_t { kOwnCall, kGroupEnd, kSimulated };
@@ -197,8 +184,8 @@ SS_NCCL(GroupSimulateEnd, void* info) {
     return Operation(kNccl_##name##Config, SS_HERE, asked, send, receive, count, type, op, comm,  \
                      stream, config);                                                             \
   }
-SS_REDUCTION(AllReduce, kAllReduce)
-SS_REDUCTION(ReduceScatter, kReduceScatter)
+SS_REDUCTION(AllReduce, trace::kNcclAllReduce)
+SS_REDUCTION(ReduceScatter, trace::kNcclReduceScatter)
 
 #define SS_EXCHANGE(name, kind_)                                                              \
   SS_NCCL(name, const void* send, void* receive, size_t count, int type, Comm comm,           \
@@ -212,8 +199,8 @@ SS_REDUCTION(ReduceScatter, kReduceScatter)
     return Operation(kNccl_##name##Config, SS_HERE, asked, send, receive, count, type, comm,  \
                      stream, config);                                                         \
   }
-SS_EXCHANGE(AllGather, kAllGather)
-SS_EXCHANGE(AlltoAll, kAllToAll)
+SS_EXCHANGE(AllGather, trace::kNcclAllGather)
+SS_EXCHANGE(AlltoAll, trace::kNcclAlltoAll)
 
 #define SS_ROOTED(name, kind_)                                                                     \
   SS_NCCL(name, const void* send, void* receive, size_t count, int type, int root, Comm comm,      \
@@ -228,36 +215,36 @@ SS_EXCHANGE(AlltoAll, kAllToAll)
     return Operation(kNccl_##name##Config, SS_HERE, asked, send, receive, count, type, root, comm, \
                      stream, config);                                                              \
   }
-SS_ROOTED(Broadcast, kBroadcast)
-SS_ROOTED(Gather, kGather)
-SS_ROOTED(Scatter, kScatter)
+SS_ROOTED(Broadcast, trace::kNcclBroadcast)
+SS_ROOTED(Gather, trace::kNcclGather)
+SS_ROOTED(Scatter, trace::kNcclScatter)
 
 SS_NCCL(Reduce, const void* send, void* receive, size_t count, int type, int op, int root,
         Comm comm, Stream stream) {
-  NcclOperation asked{kReduce, send, receive, count, type, op, root, comm, stream};
+  NcclOperation asked{trace::kNcclReduce, send, receive, count, type, op, root, comm, stream};
   return Operation(kNccl_Reduce, SS_HERE, asked, send, receive, count, type, op, root, comm,
                    stream);
 }
 SS_NCCL(ReduceConfig, const void* send, void* receive, size_t count, int type, int op, int root,
         Comm comm, Stream stream, const void* config) {
-  NcclOperation asked{kReduce, send, receive, count, type, op, root, comm, stream};
+  NcclOperation asked{trace::kNcclReduce, send, receive, count, type, op, root, comm, stream};
   return Operation(kNccl_ReduceConfig, SS_HERE, asked, send, receive, count, type, op, root, comm,
                    stream, config);
 }
 
 // In place by definition.
 SS_NCCL(Bcast, void* buffer, size_t count, int type, int root, Comm comm, Stream stream) {
-  NcclOperation asked{kBroadcast, buffer, buffer, count, type, 0, root, comm, stream};
+  NcclOperation asked{trace::kNcclBroadcast, buffer, buffer, count, type, 0, root, comm, stream};
   return Operation(kNccl_Bcast, SS_HERE, asked, buffer, count, type, root, comm, stream);
 }
 
 SS_NCCL(Send, const void* send, size_t count, int type, int peer, Comm comm, Stream stream) {
-  NcclOperation asked{kSend, send, nullptr, count, type, 0, peer, comm, stream};
+  NcclOperation asked{trace::kNcclSend, send, nullptr, count, type, 0, peer, comm, stream};
   return Operation(kNccl_Send, SS_HERE, asked, send, count, type, peer, comm, stream);
 }
 
 SS_NCCL(Recv, void* receive, size_t count, int type, int peer, Comm comm, Stream stream) {
-  NcclOperation asked{kRecv, nullptr, receive, count, type, 0, peer, comm, stream};
+  NcclOperation asked{trace::kNcclRecv, nullptr, receive, count, type, 0, peer, comm, stream};
   return Operation(kNccl_Recv, SS_HERE, asked, receive, count, type, peer, comm, stream);
 }
 

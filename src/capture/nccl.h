@@ -6,8 +6,8 @@
 // operations of one communicator on different streams among themselves by events of its own; a
 // program may not rely on that, so those are not recorded.
 //
-// Rejected: its profiler plug-in, which says nothing of streams and addresses in all versions, and
-// which a program may already use; NVTX, for the same lack.
+// Its profiler interface (nccl_plugin.h) is only for what cannot be intercepted: it says less, the
+// less the older NCCL is, and a program may already use it. Rejected: NVTX, which says even less.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,10 @@ bool NcclAbsent(int row);
 
 // Code of an image that is called libnccl*. Known from the first call of NCCL on; one load before.
 bool InNccl(const void* code);
+// Notes where that is, if `code` lies in one; and whether `code`'s image is one to which
+// intercepted calls go.
+void LearnNccl(const void* code);
+bool IsInterceptedNccl(const void* code);
 
 // A driver call from inside an intercepted call of NCCL, or from NCCL's own threads.
 inline bool IsNcclsOwn(const Thread& thread, const void* caller) {

@@ -40,23 +40,32 @@ void* const kOurs[kNcclRows] = {
 
 std::atomic<void*> g_real[kNcclRows];
 
-// An NCCL that is linked into another library is no range of its own: that library's kernels are
-// the program's.
-void LearnRange(const void* function) {
-  if (ss_nccl_bytes.load(std::memory_order_relaxed)) return;
-  ImageSpan span = SpanOfImage(function, kLibrary);
-  ss_nccl_begin.store(span.begin, std::memory_order_relaxed);
-  ss_nccl_bytes.store(span.end - span.begin, std::memory_order_release);
-}
-
 void SetReal(int row, void* function) {
   void* none = nullptr;
   if (g_real[row].compare_exchange_strong(none, function, std::memory_order_acq_rel)) {
-    LearnRange(function);
+    LearnNccl(function);
   }
 }
 
 }  // namespace
+
+// An NCCL that is linked into another library is no range of its own: that library's kernels are
+// the program's.
+void LearnNccl(const void* code) {
+  if (ss_nccl_bytes.load(std::memory_order_relaxed)) return;
+  ImageSpan span = SpanOfImage(code, kLibrary);
+  ss_nccl_begin.store(span.begin, std::memory_order_relaxed);
+  ss_nccl_bytes.store(span.end - span.begin, std::memory_order_release);
+}
+
+bool IsInterceptedNccl(const void* code) {
+  const ImageSpan span = SpanOfImage(code, "");
+  for (const std::atomic<void*>& real : g_real) {
+    const auto address = reinterpret_cast<uintptr_t>(real.load(std::memory_order_acquire));
+    if (address >= span.begin && address < span.end) return true;
+  }
+  return false;
+}
 
 int FindNccl(const char* symbol) {
   if (strncmp(symbol, "nccl", strlen("nccl")) != 0) return kNoNcclRow;

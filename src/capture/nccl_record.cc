@@ -109,8 +109,10 @@ Thread* EnterNccl(NcclRow row) {
   return thread;
 }
 
+uint64_t NewNcclGroup() { return g_groups.fetch_add(1) + 1; }
+
 void OpenGroup(Thread& thread) {
-  thread.nccl_group = g_groups.fetch_add(1) + 1;
+  thread.nccl_group = NewNcclGroup();
   thread.nccl_calls = 0;
 }
 
@@ -145,12 +147,16 @@ bool NoteOperation(Thread& thread, const NcclSite& site, const NcclOperation& op
 uint64_t BeginQueueing(Thread& thread) { return thread.ring->Begin(); }
 
 void EndQueueing(Thread& thread, const NcclSite& site, uint64_t before, uint64_t how, int result) {
+  NoteQueued(thread, before,
+             {.group = thread.nccl_group,
+              .how = how,
+              .calls = thread.nccl_calls,
+              .result = result,
+              .stack = StackAt(thread, site)});
+}
+
+void NoteQueued(Thread& thread, uint64_t before, const trace::view::NcclGroupEnd& end) {
   uint64_t after = thread.ring->Next();
-  trace::view::NcclGroupEnd end{.group = thread.nccl_group,
-                                .how = how,
-                                .calls = thread.nccl_calls,
-                                .result = result,
-                                .stack = StackAt(thread, site)};
   size_t bytes = trace::Encode(thread.record, trace::kMaxRecord, before, after, end);
   thread.ring->Append(thread.record, bytes);
   thread.ring->End();

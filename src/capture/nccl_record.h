@@ -6,6 +6,7 @@
 
 #include "src/capture/nccl.h"
 #include "src/capture/session.h"
+#include "src/trace/nccl.h"
 
 namespace ss::capture {
 
@@ -62,7 +63,9 @@ bool NoteOperation(Thread& thread, const NcclSite& site, const NcclOperation& op
 // Around the call that queues a group.
 uint64_t BeginQueueing(Thread& thread);
 void EndQueueing(Thread& thread, const NcclSite& site, uint64_t before, uint64_t how, int result);
+void NoteQueued(Thread& thread, uint64_t before, const trace::view::NcclGroupEnd& end);
 void OpenGroup(Thread& thread);
+uint64_t NewNcclGroup();
 
 void NoteBirth(Thread& thread, const NcclSite& site, const void* comm, const NcclBirth& birth,
                int result);

@@ -19,6 +19,7 @@
 #include "src/capture/intern.h"
 #include "src/capture/modules.h"
 #include "src/capture/nccl.h"
+#include "src/capture/nccl_plugin.h"
 #include "src/capture/ranges.h"
 #include "src/capture/stack.h"
 #include "src/trace/ring_protocol.h"
@@ -231,6 +232,7 @@ void ForgetParent() {
   ResetCounts();
   ResetRanges();
   ResetNccl();
+  ResetTold();
   g_lock = PTHREAD_MUTEX_INITIALIZER;
   g_exiting.store(false);
   g_state.store(kIdle, std::memory_order_release);

@@ -30,6 +30,8 @@ struct Thread {
   uint32_t nccl_depth;    // of ncclGroupStart
   uint32_t nccl_calls;    // recorded in the group that is open
   uint64_t nccl_group;    // its number
+  uint32_t told_calls;    // recorded of the plan that NCCL tells of
+  uint64_t told_group;    // its number
   StackCache* stack_cache;
   uintptr_t stack_low;  // this thread's own stack
   uintptr_t stack_high;

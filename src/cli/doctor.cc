@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -114,6 +115,14 @@ void PipelineWatch() {
       sanitizer ? "" : sanitizer.error().remedy);
 }
 
+// How an NCCL that is linked into the program is seen.
+void NcclPlugIn() {
+  const char* other = std::getenv("NCCL_PROFILER_PLUGIN");
+  Say(!other, "NCCL profiler", other ? other : "free",
+      "NCCL that is linked statically is not seen while NCCL_PROFILER_PLUGIN names another "
+      "plug-in");
+}
+
 void Tool(const char* name, const char* command, const char* remedy) {
   std::string line = FirstLine(command);
   Say(!line.empty(), name, line.empty() ? "not found" : line, remedy);
@@ -133,6 +142,7 @@ int DoctorCommand() {
        "without it, what a kernel reads and writes comes from annotations alone");
   PipelineWatch();
   Python();
+  NcclPlugIn();
   Tool("PyTorch", "python3 -c 'import torch; print(torch.__version__)'",
        "only needed to watch PyTorch programs");
   return kExitOk;

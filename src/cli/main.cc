@@ -35,6 +35,13 @@ CLI::Option* AddCount(CLI::App* app, const std::string& name, uint64_t& count, u
       ->capture_default_str();
 }
 
+// What stands behind `--` is somebody else's command line.
+bool TakesProgram(const std::vector<std::string>& words) {
+  if (words.empty()) return false;
+  const bool watch = words.size() > 1 && words[0] == "pipeline" && words[1] == "watch";
+  return words[0] == "run" || words[0] == "record" || watch;
+}
+
 bool IsNumber(const std::string& word) {
   return !word.empty() && word.find_first_not_of("0123456789") == word.npos;
 }
@@ -117,7 +124,7 @@ class CommandLine {
   int Parse(int argc, char** argv) {
     std::vector<std::string> words(argv + 1, argv + argc);
     const std::string command = words.empty() ? "" : words.front();
-    if (command == "run" || command == "record") {
+    if (TakesProgram(words)) {
       auto dashes = std::find(words.begin(), words.end(), "--");
       if (dashes != words.end()) behind_.assign(dashes + 1, words.end());
       words.erase(dashes, words.end());
@@ -352,9 +359,7 @@ class CommandLine {
         ->capture_default_str();
     watch->add_option("--report", report.report_file, "Write the report to FILE, not to stderr")
         ->type_name("FILE");
-    watch->add_option("--print-limit", report.print_limit, "Spell out at most N hazards")
-        ->type_name("N")
-        ->capture_default_str();
+    AddCount(watch, "--print-limit", report.print_limit, 0, "Spell out at most N hazards");
     watch->add_option("-o,--output", pipeline_watch_.output,
                       "Also keep the recordings: a directory");
     const auto number = [watch](const char* name, uint32_t& value, uint32_t most,

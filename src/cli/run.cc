@@ -18,6 +18,7 @@ namespace ss {
 namespace {
 
 constexpr uint64_t kDefaultTraceMb = 1024;
+constexpr char kNcclPlugInVariable[] = "NCCL_PROFILER_PLUGIN";
 // How long processes that outlive the program itself are still watched.
 constexpr std::chrono::seconds kStragglers{5};
 
@@ -28,6 +29,10 @@ Result<Launch> PrepareLaunch(const std::vector<std::string>& command, const std:
   Launch launch{command, {}};
   launch.environment = {{"LD_PRELOAD", PreloadValue(std::getenv("LD_PRELOAD"), *library)},
                         {trace::kSocketVariable, socket}};
+  // For an NCCL that is linked into the program. One that the user chose stays.
+  if (!std::getenv(kNcclPlugInVariable)) {
+    launch.environment.emplace_back(kNcclPlugInVariable, *library);
+  }
   if (!answers.empty()) launch.environment.emplace_back(kAnswersVariable, answers);
   std::string site = FindPythonSite();
   if (!site.empty()) {
@@ -37,6 +42,8 @@ Result<Launch> PrepareLaunch(const std::vector<std::string>& command, const std:
 }
 
 int RunUnwatched(const RunCommandOptions& options) {
+  fmt::print(stderr, "streamsan: disable=1 in STREAMSAN_OPTIONS: the program runs unwatched, {}\n",
+             options.analyse ? "there will be no report" : "nothing is recorded");
   Result<pid_t> pid = StartProgram({options.command, {}});
   return pid ? WaitForProgram(*pid) : Complain(pid.error());
 }

@@ -45,8 +45,11 @@ namespace ss {
   X(kLateNames, false, "names for memory that is not allocated were taken as host memory") \
   X(kUnknownTexts, false, "names were used before they were defined") \
   X(kNcclUnseen, true, \
-    "NCCL kernels launched outside of the NCCL calls that were seen (NCCL linked statically, or " \
-    "functions this version does not know): collectives not seen") \
+    "NCCL kernels launched outside of the NCCL calls that were seen (NCCL linked statically that is " \
+    "older than 2.23 or has another NCCL_PROFILER_PLUGIN, or functions this version does not know): " \
+    "collectives not seen") \
+  X(kNcclNoStream, true, \
+    "operations that NCCL told of without their launch, as when a graph is replayed: left out") \
   X(kNcclOwnLaunches, false, "launches made by NCCL for the collectives that were seen") \
   X(kNcclNonblocking, true, \
     "NCCL calls returned before their work was queued: it is taken to be queued at the call") \

@@ -155,6 +155,7 @@ void Importer::State::Finish(ImportSink& sink) {
     life.notes.clear();
   }
   counts_.Add(Count::kNcclUnreturned, nccl_.TakeOpen());
+  counts_.Add(Count::kNcclUnseen, nccl_.TakeLaunches());
 }
 
 Importer::Importer(StringTable& strings, ImportOptions options)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -21,6 +22,11 @@ struct NcclLife {
 struct NcclWork {
   NcclLife comm;
   std::vector<trace::NcclCall> calls;
+};
+
+// A kernel of NCCL's whose calls NCCL tells of behind the launch.
+struct NcclLaunch {
+  uint64_t stream = 0, context = 0;
 };
 
 class Nccl {
@@ -53,14 +59,31 @@ class Nccl {
     return calls;
   }
 
+  // One a thread.
+  void AddLaunch(uint32_t thread, const NcclLaunch& launch) { launches_[thread] = launch; }
+  std::optional<NcclLaunch> TakeLaunch(uint32_t thread) {
+    auto at = launches_.find(thread);
+    if (at == launches_.end()) return std::nullopt;
+    const NcclLaunch launch = at->second;
+    launches_.erase(at);
+    return launch;
+  }
+  uint64_t TakeLaunches() {
+    const uint64_t count = launches_.size();
+    launches_.clear();
+    return count;
+  }
+
   bool HasOpen() const { return !open_.empty(); }
 
+  bool tells = false;                            // NCCL tells of its calls itself
   bool nonblocking = false;                      // some call was queued by a thread of NCCL's
   std::unordered_map<StringId, bool> is_kernel;  // by name: a kernel of NCCL's
 
  private:
   std::unordered_map<uint64_t, NcclLife> lives_;
   std::unordered_map<uint64_t, std::vector<trace::NcclCall>> open_;
+  std::unordered_map<uint32_t, NcclLaunch> launches_;  // by thread
   uint32_t made_ = 0;
 };
 

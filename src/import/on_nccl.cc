@@ -9,54 +9,33 @@
 #include <string>
 
 #include "src/import/state.h"
+#include "src/trace/nccl.h"
 
 namespace ss {
 namespace {
 
 constexpr int64_t kSuccess = 0, kInProgress = 7;        // ncclResult_t
-constexpr uint64_t kSimulated = 2;                      // NcclGroupEnd::how
+constexpr uint64_t kSimulated = 2, kByPlugIn = 3;       // NcclGroupEnd::how
 constexpr uint64_t kFinalize = 3;                       // NcclCommEnd::how: the handle lives on
 constexpr uint64_t kInsideCallBit = 4, kByNcclBit = 8;  // Launch::kind
+constexpr uint64_t kNoStream = 0;                       // NcclCall::stream: the launch's
 constexpr uint64_t kDatatypeBytes[] = {
-    1, 1, 4, 4, 8, 8,   // int8, uint8, int32, uint32, int64, uint64
-    2, 4, 8, 2, 1, 1};  // half, float, double, bfloat16, fp8 twice
-
-// NcclCall::kind.
-enum Kind : uint64_t {
-  kAllReduce = 1,
-  kBroadcast,
-  kReduce,
-  kAllGather,
-  kReduceScatter,
-  kAllToAll,
-  kGather,
-  kScatter,
-  kSend,
-  kRecv,
-  kKinds
+#define NCCL_DATATYPE(number, name, bytes) bytes,
+#include "src/trace/nccl.def"
 };
 
 struct KindRow {
   const char* name;
   CollectiveKind kind;
 };
-constexpr KindRow kRows[kKinds] = {
+constexpr KindRow kRows[trace::kNcclKinds] = {
     {"ncclUnknown", CollectiveKind::kAllToAll},
-    {"ncclAllReduce", CollectiveKind::kAllReduce},
-    {"ncclBroadcast", CollectiveKind::kBroadcast},
-    {"ncclReduce", CollectiveKind::kReduce},
-    {"ncclAllGather", CollectiveKind::kAllGather},
-    {"ncclReduceScatter", CollectiveKind::kReduceScatter},
-    {"ncclAlltoAll", CollectiveKind::kAllToAll},
-    // Everybody's data to the root, and the root's to everybody.
-    {"ncclGather", CollectiveKind::kReduce},
-    {"ncclScatter", CollectiveKind::kBroadcast},
-    {"ncclSend", CollectiveKind::kSend},
-    {"ncclRecv", CollectiveKind::kRecv},
+#define NCCL_KIND(number, name, movement, code) {"nccl" #name, CollectiveKind::k##movement},
+#include "src/trace/nccl.def"
 };
 
 const KindRow& RowOf(const trace::NcclCall& call) {
-  return kRows[call.kind < kKinds ? call.kind : 0];
+  return kRows[call.kind < trace::kNcclKinds ? call.kind : 0];
 }
 uint64_t Partner(const trace::NcclCall& call) { return static_cast<uint64_t>(call.peer + 1); }
 
@@ -86,7 +65,6 @@ bool Overflows(uint64_t count, uint64_t size, uint64_t ranks) {
 
 // nccl.h's words on each function. Nothing if too little is known.
 std::optional<Touched> TouchedBy(const trace::NcclCall& call, const NcclLife& comm) {
-  const bool known = comm.ranks != 0 && comm.rank >= 0;
   if (call.datatype >= std::size(kDatatypeBytes)) return std::nullopt;
   const uint64_t size = kDatatypeBytes[call.datatype];
   if (Overflows(call.count, size, std::max<uint64_t>(comm.ranks, 1))) return std::nullopt;
@@ -95,29 +73,32 @@ std::optional<Touched> TouchedBy(const trace::NcclCall& call, const NcclLife& co
   const Bytes send{call.send, one}, receive{call.receive, one};
   const Bytes send_all{call.send, all}, receive_all{call.receive, all};
   switch (call.kind) {
-    case kAllReduce:
+    case trace::kNcclAllReduce:
       return Touched{send, {receive}};
-    case kSend:
+    case trace::kNcclSend:
       return Touched{send, {}};
-    case kRecv:
+    case trace::kNcclRecv:
       return Touched{{}, {receive}};
   }
-  if (!known) return std::nullopt;  // all others depend on the rank or the number of ranks
+  if (comm.rank < 0) return std::nullopt;  // all others depend on the rank
   switch (call.kind) {
-    case kBroadcast:
+    case trace::kNcclBroadcast:
       if (!root) return Touched{{}, {receive}};
       return Touched{send, AllButOwn(receive, send)};
-    case kReduce:
+    case trace::kNcclReduce:
       return root ? Touched{send, {receive}} : Touched{send, {}};
-    case kAllGather:
+  }
+  if (comm.ranks == 0) return std::nullopt;  // and these on how many there are
+  switch (call.kind) {
+    case trace::kNcclAllGather:
       return Touched{send, AllButOwn(receive_all, send)};
-    case kReduceScatter:
+    case trace::kNcclReduceScatter:
       return Touched{send_all, {receive}};
-    case kAllToAll:
+    case trace::kNcclAlltoAll:
       return Touched{send_all, {receive_all}};
-    case kGather:
+    case trace::kNcclGather:
       return root ? Touched{send, AllButOwn(receive_all, send)} : Touched{send, {}};
-    case kScatter: {
+    case trace::kNcclScatter: {
       if (!root) return Touched{{}, {receive}};
       const Bytes own{call.send + static_cast<uint64_t>(comm.rank) * one, one};
       return Touched{send_all, AllButOwn(receive, own)};
@@ -132,7 +113,7 @@ std::string NameOf(const std::vector<trace::NcclCall>& calls) {
   std::string name;
   uint64_t named = 0;
   for (const trace::NcclCall& call : calls) {
-    const uint64_t bit = uint64_t{1} << (call.kind < kKinds ? call.kind : 0);
+    const uint64_t bit = uint64_t{1} << (call.kind < trace::kNcclKinds ? call.kind : 0);
     if (named & bit) continue;
     named |= bit;
     name += (name.empty() ? "" : "+") + std::string(RowOf(call).name);
@@ -161,7 +142,7 @@ void Importer::State::On(const trace::NcclCommEnd& record) {
 void Importer::State::On(const trace::NcclCall& record) { nccl_.Add(record); }
 
 void Importer::State::On(const trace::NcclGroupEnd& record) {
-  const std::vector<trace::NcclCall> calls = nccl_.Take(record.group);
+  std::vector<trace::NcclCall> calls = nccl_.Take(record.group);
   if (record.how == kSimulated) return;
   if (record.result == kInProgress) {
     nccl_.nonblocking = true;
@@ -169,6 +150,7 @@ void Importer::State::On(const trace::NcclGroupEnd& record) {
   } else if (Failed(record.result)) {
     return;
   }
+  if (record.how == kByPlugIn) FindStreams(calls);
   std::vector<NcclWork> works;  // few: searched linearly
   for (const trace::NcclCall& call : calls) {
     bool known = false;
@@ -179,6 +161,24 @@ void Importer::State::On(const trace::NcclGroupEnd& record) {
     at->calls.push_back(call);
   }
   for (const NcclWork& work : works) EmitGroup(work, work.calls.front().stack);
+}
+
+// The launch that a group told by NCCL stands behind is its work; it is also the one to say on
+// which stream, where NCCL did not. Without it, a call is left out: it was launched elsewhere or
+// earlier, as one that is replayed with a graph.
+void Importer::State::FindStreams(std::vector<trace::NcclCall>& calls) {
+  const std::optional<NcclLaunch> launch = nccl_.TakeLaunch(now_.thread);
+  if (launch) counts_.Add(Count::kNcclOwnLaunches);
+  std::erase_if(calls, [&](trace::NcclCall& call) {
+    if (call.stream != kNoStream) return false;
+    if (!launch) {
+      counts_.Add(Count::kNcclNoStream);
+      return true;
+    }
+    call.stream = launch->stream;
+    call.context = launch->context;
+    return false;
+  });
 }
 
 // nccl.h: operations of one group on several streams are as if they were posted on every stream,
@@ -235,8 +235,17 @@ void Importer::State::JoinStreams(const std::vector<StreamLife>& streams, bool b
   }
 }
 
-// Whether a launch is NCCL's work for a collective that has its own record. A kernel of NCCL's that
-// is not means that collectives were not seen; it stays a launch of which nothing is known.
+void Importer::State::On(const trace::NcclPlugIn&) { nccl_.tells = true; }
+
+bool Importer::State::IsNcclKernel(StringId kernel) {
+  auto [at, fresh] = nccl_.is_kernel.try_emplace(kernel);
+  if (fresh) at->second = trace::IsNcclKernel(strings_.Get(kernel));
+  return at->second;
+}
+
+// Whether a launch is NCCL's work for a collective that has its own record, or will have it. A
+// kernel of NCCL's that is not means that collectives were not seen; it stays a launch of which
+// nothing is known.
 bool Importer::State::IsNcclsOwn(const trace::Launch& record, StringId kernel) {
   const bool own = (record.kind & kInsideCallBit) ||
                    ((record.kind & kByNcclBit) && (nccl_.nonblocking || nccl_.HasOpen()));
@@ -244,14 +253,13 @@ bool Importer::State::IsNcclsOwn(const trace::Launch& record, StringId kernel) {
     counts_.Add(Count::kNcclOwnLaunches);
     return true;
   }
-  auto [at, fresh] = nccl_.is_kernel.try_emplace(kernel);
-  if (fresh) {
-    const std::string& name = strings_.Get(kernel);
-    at->second = name.find("ncclDevKernel") != std::string::npos ||
-                 name.find("ncclKernel_") != std::string::npos ||
-                 name.find("ncclSymk") != std::string::npos;
+  if (!IsNcclKernel(kernel) && !(record.kind & kByNcclBit)) return false;
+  if (nccl_.tells) {
+    if (nccl_.TakeLaunch(now_.thread)) counts_.Add(Count::kNcclUnseen);  // nothing was told of it
+    nccl_.AddLaunch(now_.thread, {record.stream, record.context});
+    return true;
   }
-  if (at->second || (record.kind & kByNcclBit)) counts_.Add(Count::kNcclUnseen);
+  counts_.Add(Count::kNcclUnseen);
   return false;
 }
 

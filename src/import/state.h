@@ -199,6 +199,9 @@ class Importer::State {
   void On(const trace::NcclCommEnd&);
   void On(const trace::NcclCall&);
   void On(const trace::NcclGroupEnd&);
+  void On(const trace::NcclPlugIn&);
+  void FindStreams(std::vector<trace::NcclCall>& calls);
+  bool IsNcclKernel(StringId kernel);
   bool IsNcclsOwn(const trace::Launch& record, StringId kernel);
   void EmitGroup(const NcclWork& work, uint64_t stack);
   void AddNcclAccesses(const trace::NcclCall& call, const NcclLife& comm);

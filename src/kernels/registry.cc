@@ -9,6 +9,7 @@
 #include "src/kernels/analyse.h"
 #include "src/kernels/select.h"
 #include "src/trace/crc32c.h"
+#include "src/trace/nccl.h"
 
 namespace ss::kernels {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 constexpr uint64_t kMaxImage = uint64_t{4} << 30;
 // What NCCL's kernels touch is in work lists behind pointers and tables of functions: their code
 // says nothing, and there are hundreds of megabytes of it. Its calls are seen instead.
-constexpr std::string_view kNcclKernels = "ncclDevKernel";
+constexpr char kNcclKernel[] = "a kernel of NCCL, whose calls are seen instead";
 constexpr size_t kChecked = 4096;  // bytes at each end that Image::checksum covers
 
 uint32_t ChecksumOf(std::string_view bytes) {
@@ -101,8 +102,8 @@ void Registry::On(const trace::Function& record, uint64_t seq) {
   if (text != texts_.end()) entry->name = text->second;
   entries_[{record.function, seq}] = entry;
   order_.push_back(entry);
-  if (entry->name.starts_with(kNcclKernels)) {
-    entry->reason = "a kernel of NCCL, whose calls are seen instead";
+  if (trace::IsNcclKernel(entry->name)) {
+    entry->reason = kNcclKernel;
     entry->state = KernelEntry::kUnseen;
     return;
   }

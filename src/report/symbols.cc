@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string_view>
 
 #include "src/report/images.h"
@@ -32,6 +33,17 @@ bool InOneOf(const Frame& frame, const std::vector<const std::vector<Frame>*>& s
     return std::any_of(stack->begin(), stack->end(),
                        [&](const Frame& other) { return SameLine(frame, other); });
   });
+}
+
+// Behind the outermost function of NCCL's: one that is linked into the program has its own lines.
+size_t BehindNccl(const std::vector<Frame>& frames) {
+  for (size_t i = frames.size(); i > 0; --i) {
+    std::string_view name = frames[i - 1].fn;
+    if (name.starts_with('p')) name.remove_prefix(1);
+    const bool nccl = name.starts_with("nccl") && name.size() > 4 && std::isupper(name[4]);
+    if (nccl) return i < frames.size() ? i : 0;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -87,7 +99,8 @@ bool IsProgramFrame(const Frame& frame) {
 const Frame* SiteOf(const std::vector<Frame>& frames,
                     const std::vector<const std::vector<Frame>*>& others) {
   const Frame *without_line = nullptr, *shared = nullptr;
-  for (const Frame& frame : frames) {
+  for (size_t i = BehindNccl(frames); i < frames.size(); ++i) {
+    const Frame& frame = frames[i];
     if (!IsProgramFrame(frame)) continue;
     if (frame.file.empty()) {
       if (!without_line) without_line = &frame;

@@ -71,10 +71,10 @@ class Symboliser {
   std::unique_ptr<ImageCache> images_;
 };
 
-// The frame that a one-line report names: the innermost one outside the driver, the CUDA runtime
-// and this tool, one with a source line if there is any (a statically linked runtime has none).
-// Frames that also occur in one of `others` are passed over where possible: a wrapper that every
-// launch goes through tells the reader nothing. Null for an empty stack.
+// The frame that a one-line report names: the innermost one outside the driver, the CUDA runtime,
+// NCCL and this tool, one with a source line if there is any (a statically linked runtime has
+// none). Frames that also occur in one of `others` are passed over where possible: a wrapper that
+// every launch goes through tells the reader nothing. Null for an empty stack.
 const Frame* SiteOf(const std::vector<Frame>& frames,
                     const std::vector<const std::vector<Frame>*>& others = {});
 

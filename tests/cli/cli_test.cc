@@ -41,7 +41,7 @@ TEST(Usage, MistakesAreNamedPlainly) {
   } kMistakes[] = {
       {{}, "no command given (commands: run, record"},
       {{"bogus"}, "'bogus' is no command (commands: run, record"},
-      {{"pipeline", "bogus"}, "'bogus' is no command (commands: check)"},
+      {{"pipeline", "bogus"}, "'bogus' is no command (commands: check"},
       {{"check", "--require-coverage", "50", good}, "(--require-coverage=50)"},
       {{"check", "--no-such", good}, "--no-such (see streamsan check --help)"},
   };

@@ -120,7 +120,13 @@ TEST(Run, AProgramThatCannotBeStartedIsAUsageError) {
 TEST(Run, DisabledMeansUntouched) {
   Ran ran = RunEnding({"exit", "4"}, {"run"}, {{"STREAMSAN_OPTIONS", "disable=1"}});
   EXPECT_EQ(ran.code, 4);
-  EXPECT_EQ(ran.err, "");
+  EXPECT_EQ(ran.err,
+            "streamsan: disable=1 in STREAMSAN_OPTIONS: the program runs unwatched, there will be "
+            "no report\n");
+  Ran record = RunEnding({"exit", "0"}, {"record", "-o", "/tmp/ss_never_made.sst"},
+                         {{"STREAMSAN_OPTIONS", "disable=1"}});
+  EXPECT_EQ(record.code, 0);
+  EXPECT_TRUE(Has(record.err, "unwatched, nothing is recorded")) << record.err;
 }
 
 TEST(Run, HaltsAtTheFirstHazardOnRequest) {

@@ -99,6 +99,16 @@ TEST_F(Code, APointerReachesToTheEndOfItsBlock) {
   EXPECT_EQ(resolved(), 1u);
 }
 
+// Hundreds of megabytes that say nothing. The driver's name for them is mangled.
+TEST_F(Code, NcclsKernelsAreNotRead) {
+  Begin("_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE");
+  Launch({0, kX});
+  const std::vector<std::string> notes = feed.importer.coverage().notes;
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+    return note.ends_with("a kernel of NCCL, whose calls are seen instead");
+  })) << ::testing::PrintToString(notes);
+}
+
 TEST_F(Code, OneOfSeveralWordsIsNoProof) {
   kernels::Access access = Touches(0, "W");
   access.ambiguous = true;

@@ -1,35 +1,17 @@
 // NCCL's functions through the capture library: forwarded unharmed, recorded once.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "src/explain/analyse.h"
-#include "src/import/importer.h"
-#include "tests/capture/watch.h"
+#include "tests/nccl/judge.h"
 
 namespace ss::test {
 namespace {
 
 enum class How { kLinked, kOpened, kHandle };
 
-RunOptions Options() {
-  RunOptions options;
-  const std::string library = std::string(SS_BINARY_DIR) + "/lib";
-  options.environment = {"LD_LIBRARY_PATH=" + library + "/nccl_stand_in:" + library +
-                         "/vgpu:" + library};
-  return options;
-}
-
 Watched RunIt(How how, const std::string& what) {
-  if (how == How::kLinked) return ss::test::Run({Program("nccl_linked"), what}, Options());
+  if (how == How::kLinked) return ss::test::Run({Program("nccl_linked"), what}, NcclOptions());
   const std::string way = how == How::kHandle ? "handle" : "opened";
-  return ss::test::Run({Program("nccl_opened"), way, what}, Options());
-}
-
-std::vector<uint64_t> Kinds(const Watched& watched) {
-  std::vector<uint64_t> kinds;
-  for (const trace::NcclCall& call : watched.All<trace::NcclCall>()) kinds.push_back(call.kind);
-  return kinds;
+  return ss::test::Run({Program("nccl_opened"), way, what}, NcclOptions());
 }
 
 class Nccl : public ::testing::TestWithParam<How> {};
@@ -127,7 +109,7 @@ TEST_P(Nccl, CountsCallsByName) {
 }
 
 TEST_P(Nccl, ForwardsUnwatched) {
-  RunOptions options = Options();
+  RunOptions options = NcclOptions();
   options.with_socket = false;
   std::vector<std::string> command{Program("nccl_linked"), "all"};
   if (GetParam() != How::kLinked) {
@@ -148,49 +130,19 @@ INSTANTIATE_TEST_SUITE_P(Ways, Nccl, ::testing::Values(How::kLinked, How::kOpene
                          NameOf);
 
 TEST(NcclAbsent, NothingLooksAsIfThereWereOne) {
-  Watched watched = ss::test::Run({Program("nccl_opened"), "absent"}, Options());
+  Watched watched = ss::test::Run({Program("nccl_opened"), "absent"}, NcclOptions());
   ASSERT_EQ(watched.status, 0) << watched.errors;
   for (const auto& [name, found] : watched.Printed()) EXPECT_EQ(found, 0u) << name;
   EXPECT_EQ(watched.Printed().size(), 6u);
 }
 
 TEST(NcclSecond, StaysAmongItself) {
-  Watched watched = ss::test::Run({Program("nccl_opened"), "second"}, Options());
+  Watched watched = ss::test::Run({Program("nccl_opened"), "second"}, NcclOptions());
   ASSERT_EQ(watched.status, 0) << watched.errors;
   EXPECT_EQ(watched.Printed()["in_first"], 1u);
   EXPECT_EQ(watched.Printed()["in_second"], 2u);
   EXPECT_EQ(watched.Unmodelled()["NCCL function of a second library"], 3u);
 }
-
-struct Judged {
-  Report report;
-  Coverage coverage;
-};
-
-class Judge : private ImportSink {
- public:
-  explicit Judge(const Watched& watched) : importer_(names_.strings), engine_(Recorded(), {}) {
-    std::vector<trace::Record> records = watched.records;
-    std::stable_sort(records.begin(), records.end(),
-                     [](const auto& a, const auto& b) { return a.seq_before < b.seq_before; });
-    for (const trace::Record& record : records) importer_.Feed(record, *this);
-    importer_.Finish(*this);
-  }
-  Judged Verdict() { return {engine_.Finish(), importer_.coverage()}; }
-
- private:
-  const ss::Program& Recorded() {
-    names_.recorded = true;
-    return names_;
-  }
-  void OnOp(const Op& op, std::span<const Access> accesses) override {
-    engine_.Feed(op, accesses.data());
-  }
-
-  ss::Program names_;
-  Importer importer_;
-  Analysis engine_;
-};
 
 Judged JudgeRun(How how, const std::string& what) {
   Watched watched = RunIt(how, what);
@@ -215,19 +167,6 @@ TEST(NcclOrder, WithTheWaitThereIsNone) {
 
 TEST(NcclOrder, AnotherPartOfTheBufferIsNone) {
   EXPECT_TRUE(JudgeRun(How::kOpened, "other-half").report.findings.empty());
-}
-
-// Linked statically and hidden: the kernel alone is seen, and that is said.
-TEST(NcclStatic, UnseenCollectivesAreSaid) {
-  Watched watched = ss::test::Run({Program("nccl_opened"), "hidden"}, Options());
-  ASSERT_EQ(watched.status, 0) << watched.errors;
-  EXPECT_EQ(watched.Printed()["by_default"], 0u);
-  EXPECT_TRUE(watched.All<trace::NcclCall>().empty());
-  Judged judged = Judge(watched).Verdict();
-  EXPECT_FALSE(judged.coverage.complete);
-  EXPECT_TRUE(std::any_of(
-      judged.coverage.notes.begin(), judged.coverage.notes.end(),
-      [](const std::string& note) { return note.starts_with("NCCL kernels launched outside"); }));
 }
 
 }  // namespace

@@ -1,9 +1,15 @@
 // Stands for libnccl.so.2. Each operation becomes one kernel on the program's stream, and around it
-// what NCCL does there too: an event of its own, a wait, a copy, private memory.
+// what NCCL does there too: an event of its own, a wait, a copy, private memory. A profiler plug-in
+// is told of it (teller.h).
+#include <stdlib.h>
+#include <string.h>
+
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include "tests/nccl/api.h"
+#include "tests/nccl/teller.h"
 #include "vgpu/kernel.h"
 
 #ifdef NCCL_STAND_IN_HIDDEN
@@ -18,6 +24,7 @@ VGPU_KERNEL(ncclDevKernel_StandIn, (void* flag)) {
 
 struct NcclCommunicator {
   int rank = 0, ranks = 0;
+  Teller teller;
   CUdeviceptr flag = 0;
   CUstream stream = nullptr;
   CUevent event = nullptr;
@@ -27,7 +34,12 @@ namespace {
 
 std::atomic<unsigned> g_kernels;
 thread_local int t_depth;
-thread_local std::vector<std::pair<NcclComm, CUstream>> t_waiting;
+struct Waiting {
+  NcclComm comm;
+  Asked asked;
+  void* told;
+};
+thread_local std::vector<Waiting> t_waiting;
 
 CUfunction Kernel() {
   static CUfunction function = [] {
@@ -40,7 +52,13 @@ CUfunction Kernel() {
   return function;
 }
 
-void Run(NcclComm comm, CUstream stream) {
+// For NCCL_STAND_IN_CASE: how NCCL may come to launch an operation.
+bool CaseIs(const char* name) {
+  const char* now = getenv("NCCL_STAND_IN_CASE");
+  return now && strcmp(now, name) == 0;
+}
+
+void Launch(NcclComm comm, CUstream stream) {
   void* params[] = {&comm->flag};
   cuEventRecord(comm->event, stream);
   cuStreamWaitEvent(comm->stream, comm->event, 0);
@@ -51,18 +69,41 @@ void Run(NcclComm comm, CUstream stream) {
   g_kernels.fetch_add(1);
 }
 
-int Queue(size_t count, NcclComm comm, CUstream stream) {
-  if (!comm || count == kRefusedCount) return kNcclInvalidArgument;
-  if (t_depth) {
-    t_waiting.push_back({comm, stream});
+void LaunchAndTell(const Waiting& waiting) {
+  Launch(waiting.comm, waiting.asked.stream);
+  waiting.comm->teller.Plan(waiting.asked, waiting.told);
+}
+
+void Run(const Waiting& waiting) {
+  CUcontext context = nullptr;
+  cuCtxGetCurrent(&context);
+  if (CaseIs("replayed")) {  // in a graph: told when it runs, by a thread that launches nothing
+    std::thread([&] { waiting.comm->teller.Plan(waiting.asked, waiting.told); }).join();
+  } else if (CaseIs("helper")) {  // a communicator that does not block
+    std::thread([&] {
+      cuCtxSetCurrent(context);
+      LaunchAndTell(waiting);
+    }).join();
+  } else if (CaseIs("every-other") && g_kernels.load() % 2) {
+    Launch(waiting.comm, waiting.asked.stream);
   } else {
-    Run(comm, stream);
+    LaunchAndTell(waiting);
+  }
+}
+
+int Queue(NcclComm comm, const Asked& asked) {
+  if (!comm || asked.count == kRefusedCount) return kNcclInvalidArgument;
+  const Waiting waiting{comm, asked, comm->teller.Call(asked, CaseIs("captured"))};
+  if (t_depth) {
+    t_waiting.push_back(waiting);
+  } else {
+    Run(waiting);
   }
   return 0;
 }
 
 NcclComm Make(int rank, int ranks) {
-  auto* comm = new NcclCommunicator{rank, ranks};
+  auto* comm = new NcclCommunicator{rank, ranks, {rank, ranks, 0xC011EC7ED}};
   cuMemAlloc(&comm->flag, 4096);
   CUdeviceptr reserved = 0;
   cuMemAddressReserve(&reserved, 1 << 21, 0, 0,
@@ -100,36 +141,39 @@ EXPORT int ncclCommDestroy(NcclComm comm) {
 EXPORT int ncclGroupStart() { return ++t_depth, 0; }
 EXPORT int ncclGroupEnd() {
   if (--t_depth) return 0;
-  for (auto& [comm, stream] : t_waiting) Run(comm, stream);
+  for (const Waiting& waiting : t_waiting) Run(waiting);
   t_waiting.clear();
   return 0;
 }
 
-EXPORT int ncclAllReduce(const void*, void*, size_t count, int, int, NcclComm comm,
-                         CUstream stream) {
-  return Queue(count, comm, stream);
+EXPORT int ncclAllReduce(const void* send, void* receive, size_t count, int type, int,
+                         NcclComm comm, CUstream stream) {
+  return Queue(comm, {"AllReduce", send, receive, count, type, 0, stream});
 }
-EXPORT int ncclBroadcast(const void*, void*, size_t count, int, int, NcclComm comm,
-                         CUstream stream) {
-  return Queue(count, comm, stream);
+EXPORT int ncclBroadcast(const void* send, void* receive, size_t count, int type, int root,
+                         NcclComm comm, CUstream stream) {
+  return Queue(comm, {"Broadcast", send, receive, count, type, root, stream});
 }
 // As NCCL does, by its own public function, which the program's copy of the name may be.
 EXPORT int ncclBcast(void* buffer, size_t count, int type, int root, NcclComm comm,
                      CUstream stream) {
   return ncclBroadcast(buffer, buffer, count, type, root, comm, stream);
 }
-EXPORT int ncclReduce(const void*, void*, size_t count, int, int, int, NcclComm comm,
-                      CUstream stream) {
-  return Queue(count, comm, stream);
+EXPORT int ncclReduce(const void* send, void* receive, size_t count, int type, int, int root,
+                      NcclComm comm, CUstream stream) {
+  return Queue(comm, {"Reduce", send, receive, count, type, root, stream});
 }
-EXPORT int ncclAllGather(const void*, void*, size_t count, int, NcclComm comm, CUstream stream) {
-  return Queue(count, comm, stream);
+EXPORT int ncclAllGather(const void* send, void* receive, size_t count, int type, NcclComm comm,
+                         CUstream stream) {
+  return Queue(comm, {"AllGather", send, receive, count, type, 0, stream});
 }
-EXPORT int ncclSend(const void*, size_t count, int, int, NcclComm comm, CUstream stream) {
-  return Queue(count, comm, stream);
+EXPORT int ncclSend(const void* send, size_t count, int type, int peer, NcclComm comm,
+                    CUstream stream) {
+  return Queue(comm, {"Send", send, nullptr, count, type, peer, stream});
 }
-EXPORT int ncclRecv(void*, size_t count, int, int, NcclComm comm, CUstream stream) {
-  return Queue(count, comm, stream);
+EXPORT int ncclRecv(void* receive, size_t count, int type, int peer, NcclComm comm,
+                    CUstream stream) {
+  return Queue(comm, {"Recv", nullptr, receive, count, type, peer, stream});
 }
 EXPORT int ncclMemAlloc(void** made, size_t bytes) {
   return cuMemAlloc(reinterpret_cast<CUdeviceptr*>(made), bytes);
@@ -137,12 +181,13 @@ EXPORT int ncclMemAlloc(void** made, size_t bytes) {
 EXPORT int ncclMemFree(void* address) { return cuMemFree(reinterpret_cast<CUdeviceptr>(address)); }
 
 #ifdef NCCL_STAND_IN_HIDDEN
-// One all-reduce of which nobody outside can see more than the kernel.
-extern "C" __attribute__((visibility("default"))) int hidden_all_reduce(CUstream stream) {
-  NcclId id{};
-  id.bytes[127] = 'z';
-  NcclComm comm = nullptr;
-  ncclCommInitRank(&comm, 2, id, 0);
-  return ncclAllReduce(nullptr, nullptr, 1, kNcclFloat, kNcclSum, comm, stream);
+// The only way in, of which no symbol tells.
+extern "C" __attribute__((visibility("default"))) const NcclFunctions* hidden_nccl() {
+  static const NcclFunctions kFunctions = {
+#define NCCL_ADDRESS(name, parameters) .name = &nccl##name,
+      NCCL_API(NCCL_ADDRESS)
+#undef NCCL_ADDRESS
+  };
+  return &kFunctions;
 }
 #endif

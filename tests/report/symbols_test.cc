@@ -97,6 +97,19 @@ TEST(Symbols, ASharedWrapperIsNotTheSite) {
   EXPECT_EQ(SiteOf(a, {&a})->line, 9u);
 }
 
+// As when NCCL is linked into the program: everything up to its public function is its own.
+TEST(Symbols, NcclsOwnFramesAreNoSite) {
+  const Frame train{"Train", "train.cc", 7, "/bin/app", 4};
+  std::vector<Frame> frames = {{"ncclProfilerStartCollApiEvent", "profiler.cc", 294, "/bin/app", 1},
+                               {"taskAppend", "enqueue.cc", 2611, "/bin/app", 2},
+                               {"pncclAllReduce", "collectives.cc", 117, "/bin/app", 3},
+                               train};
+  EXPECT_EQ(SiteOf(frames)->line, 7u);
+  frames.pop_back();
+  EXPECT_EQ(SiteOf(frames)->line, 294u) << "nothing else is known";
+  EXPECT_EQ(SiteOf({{"ncclear", "own.cc", 3, "/bin/app", 1}, train})->line, 3u);
+}
+
 TEST(Symbols, AnotherBuildGivesModuleAndOffsetOnly) {
   ModuleMap module = ThisProgram();
   module.build_id = "not the id of this file";
