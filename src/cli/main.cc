@@ -1,4 +1,4 @@
-// The command line. The one translation unit that knows CLI11; each command is a file of its own.
+// The command line. Only this and mistakes.cc know CLI11; each command is a file of its own.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "src/cli/environment.h"
+#include "src/cli/mistakes.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 
@@ -33,17 +34,6 @@ CLI::Option* AddCount(CLI::App* app, const std::string& name, uint64_t& count, u
       ->type_name("N")
       ->check(CLI::Range(least, kMaxCount))
       ->capture_default_str();
-}
-
-// What stands behind `--` is somebody else's command line.
-bool TakesProgram(const std::vector<std::string>& words) {
-  if (words.empty()) return false;
-  const bool watch = words.size() > 1 && words[0] == "pipeline" && words[1] == "watch";
-  return words[0] == "run" || words[0] == "record" || watch;
-}
-
-bool IsNumber(const std::string& word) {
-  return !word.empty() && word.find_first_not_of("0123456789") == word.npos;
 }
 
 // Values that CLI11 hands over as words.
@@ -129,7 +119,7 @@ class CommandLine {
       if (dashes != words.end()) behind_.assign(dashes + 1, words.end());
       words.erase(dashes, words.end());
     }
-    if (std::optional<Error> mistake = Mistake(words)) return Complain(*mistake);
+    if (std::optional<Error> mistake = FindMistake(app_, words)) return Complain(*mistake);
     try {
       std::reverse(words.begin(), words.end());  // as CLI11 wants them
       app_.parse(std::move(words));
@@ -141,36 +131,6 @@ class CommandLine {
   }
 
  private:
-  // The words that name no command where one is due.
-  std::optional<Error> WrongCommand(const std::vector<std::string>& words) const {
-    const CLI::App* at = &app_;
-    for (size_t i = 0;; ++i) {
-      std::string names;
-      const CLI::App* found = nullptr;
-      for (const CLI::App* command : at->get_subcommands({})) {
-        names += (names.empty() ? "" : ", ") + command->get_name();
-        if (i < words.size() && command->get_name() == words[i]) found = command;
-      }
-      if (names.empty() || (i < words.size() && words[i][0] == '-')) return std::nullopt;
-      if (i == words.size()) return Error{"", "no command given", "commands: " + names};
-      if (!found) return Error{"", "'" + words[i] + "' is no command", "commands: " + names};
-      at = found;
-    }
-  }
-
-  // What CLI11 has no clear word for.
-  std::optional<Error> Mistake(const std::vector<std::string>& words) const {
-    if (std::optional<Error> wrong = WrongCommand(words)) return wrong;
-    for (size_t i = 0; i + 1 < words.size(); ++i) {
-      if (words[i] != "--require-coverage" || !IsNumber(words[i + 1])) continue;
-      return Error{"--require-coverage", "its number goes behind '=', not behind a space",
-                   "--require-coverage=" + words[i + 1]};
-    }
-    Result<Environment> environment = ParseEnvironment(std::getenv("STREAMSAN_OPTIONS"));
-    if (!environment) return environment.error();
-    return std::nullopt;
-  }
-
   void AddRun() {
     auto* run =
         app_.add_subcommand("run", "Watch a program, report at its exit: run [OPTIONS] -- PROGRAM");
