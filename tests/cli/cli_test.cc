@@ -200,8 +200,7 @@ TEST(Check, ReadingAndWritingFailDifferently) {
   Ran read = Tool({"check", "--suppressions", "/nowhere/x", file});
   EXPECT_TRUE(Has(read.err, "/nowhere/x: cannot be read: No such file")) << read.err;
   Ran write = Tool({"check", "--report", "/nowhere/x", file});
-  EXPECT_TRUE(Has(write.err, "/nowhere/x: cannot be written: No such file"))
-      << write.err;
+  EXPECT_TRUE(Has(write.err, "/nowhere/x: cannot be written: No such file")) << write.err;
   EXPECT_TRUE(Has(write.err, "(name a file in a folder")) << write.err;
 }
 
