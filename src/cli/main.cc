@@ -106,6 +106,10 @@ class CommandLine {
     AddAblate();
     AddWhatIf();
     AddDiff();
+    auto* hang = app_.add_subcommand("hang", "Who waits for which mbarrier in a GPU core dump");
+    hang->add_option("CORE", hang_.path, "Made by the CUDA driver while a kernel hangs")
+        ->required();
+    hang->callback([this] { exit_ = HangCommand(hang_); });
     app_.add_subcommand("doctor", "What this machine lets it see")->callback([this] {
       exit_ = DoctorCommand();
     });
@@ -372,6 +376,7 @@ class CommandLine {
   KernelsCommandOptions kernels_;
   PipelineCommandOptions pipeline_;
   WatchCommandOptions pipeline_watch_;
+  HangCommandOptions hang_;
   ExplainCommandOptions explain_;
   AblateCommandOptions ablate_;
   WhatIfCommandOptions what_if_;

@@ -104,6 +104,10 @@ struct WatchCommandOptions {
   std::vector<std::string> command;
 };
 
+struct HangCommandOptions {
+  std::string path;  // a GPU core dump
+};
+
 // One command each, in the file of its name. All return an exit code.
 int RunCommand(const RunCommandOptions& options);
 int CheckCommand(const CheckCommandOptions& options);
@@ -116,6 +120,7 @@ int WhatIfCommand(const WhatIfCommandOptions& options);
 int DiffCommand(const DiffCommandOptions& options);
 int ExplainCommand(const ExplainCommandOptions& options);
 int AblateCommand(const AblateCommandOptions& options);
+int HangCommand(const HangCommandOptions& options);
 int DoctorCommand();
 
 }  // namespace ss
