@@ -40,7 +40,10 @@ Host& Order::MakeHost(HostId id) {
   if (id >= slots_.size()) slots_.resize(id + 1, kNoSlot);
   if (id >= host_infos_.size()) host_infos_.resize(id + 1);
   size_t slot = std::find(hosts_.begin(), hosts_.end(), nullptr) - hosts_.begin();
-  if (slot == hosts_.size()) hosts_.emplace_back();
+  if (slot == hosts_.size()) {
+    hosts_.emplace_back();
+    versions_.emplace_back();
+  }
   hosts_[slot] = std::make_unique<Host>();
   Host& host = *hosts_[slot];
   host.id = id;

@@ -31,7 +31,11 @@ struct UserSet {
   std::unique_ptr<Clock> gone;
   std::vector<uint32_t> high;  // slots from 64
 
-  void Add(uint32_t host);
+  void Add(uint32_t host) {
+    if (host >= 64) return AddHigh(host);
+    low |= uint64_t{1} << host;
+  }
+  void AddHigh(uint32_t host);
   template <typename F>
   void ForEach(F f) const {
     for (uint64_t rest = low; rest != 0; rest &= rest - 1)
@@ -240,7 +244,7 @@ class Order {
   Host& EnsureHost(HostId id);
   Host& MakeHost(HostId id);
   void BeginHost(const Op& op);
-  void Changed(Host& host) { host.version = ++news_; }
+  void Changed(Host& host) { host.version = versions_[host.slot] = ++news_; }
   void LearnFrom(Host& other, Host& host);
   void Show(Host& host);
   void RaiseShown(const Clock& from, Clock* to) const;
@@ -297,6 +301,7 @@ class Order {
   std::vector<Lane> lanes_;
   std::vector<LaneId> free_lanes_, retired_lanes_;
   std::vector<std::unique_ptr<Host>> hosts_;  // by slot; null = free
+  std::vector<uint64_t> versions_;            // by slot, the hosts' own: side by side for Use()
   static constexpr uint32_t kNoSlot = UINT32_MAX;
   std::vector<uint32_t> slots_;  // by HostId
   struct HostInfo {

@@ -6,16 +6,15 @@
 
 namespace ss {
 
-void UserSet::Add(uint32_t host) {
-  if (host < 64) {
-    low |= uint64_t{1} << host;
-  } else if (std::find(high.begin(), high.end(), host) == high.end()) {
-    high.push_back(host);
-  }
+void UserSet::AddHigh(uint32_t host) {
+  if (std::find(high.begin(), high.end(), host) == high.end()) high.push_back(host);
 }
 
 void Order::Use(UserSet& users, Host& host) {
-  users.ForEach([&](uint32_t other) { LearnFrom(*hosts_[other], host); });
+  if (host.taken.size() < versions_.size()) host.taken.resize(versions_.size(), 0);
+  users.ForEach([&](uint32_t other) {
+    if (host.taken[other] != versions_[other]) LearnFrom(*hosts_[other], host);
+  });
   if (users.gone && !host.clock.Covers(*users.gone)) {
     host.clock.Join(*users.gone);
     Changed(host);
@@ -27,8 +26,6 @@ void Order::Use(UserSet& users, Host& host) {
 
 void Order::LearnFrom(Host& other, Host& host) {
   if (&other == &host || other.rank != host.rank) return;
-  if (other.slot >= host.taken.size()) host.taken.resize(other.slot + 1, 0);
-  if (host.taken[other.slot] == other.version) return;
   host.taken[other.slot] = other.version;
   if (host.clock.Covers(other.clock)) return;
   host.clock.Join(other.clock);
