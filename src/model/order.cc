@@ -96,7 +96,7 @@ void Order::LearnStream(Host& host, const Stream& stream) {
 
 // Rule 4. A destroyed stream has handed its work over in Destroy().
 void Order::JoinImplicit(Stream& stream) {
-  if (stream.type == StreamType::kNonBlocking && RuleOn(Rule::kNonBlockingApart)) return;
+  if (ApartFromLegacy(stream.type)) return;
   Context& context = *stream.home;
   if (stream.type == StreamType::kLegacy) {
     if (!RuleOn(Rule::kLegacyWaitsBlocking)) return;

@@ -78,6 +78,8 @@ class Graphs : public ::testing::Test {
 };
 
 TEST_F(Graphs, CapturedForkAndJoin) {
+  for (uint64_t event : {kEventE, kEventE + 1})
+    feed.Call(0, EventCreate{.event = event, .context = kContext});
   Begin();
   Work(1, 0x11, kStreamA);
   Record(kStreamA);

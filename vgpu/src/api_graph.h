@@ -18,6 +18,10 @@ CUresult Implicit(Stream& stream);
 GraphNode* CaptureNode(Stream& stream, CUgraphNodeType type);
 CUresult CaptureWork(Stream& stream, NewOp what);
 
+GraphNode* NodeOf(CUgraphNode node);
+// Of a graph of the program's, or of one that is being captured.
+bool IsNode(Call& call, const GraphNode* node);
+
 // api_launch.cc, copy.cc: what would be queued, without a stream.
 CUresult KernelOp(Call& call, const CUDA_KERNEL_NODE_PARAMS_v3& params, NewOp* op);
 CUresult CopyOp(Call& call, const CUDA_MEMCPY3D& copy, NewOp* op);
