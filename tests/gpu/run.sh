@@ -18,6 +18,8 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 cmake --preset release -B $build -DSTREAMSAN_CUDA=ON -DSTREAMSAN_GPU_PROGRAMS=ON -DSTREAMSAN_TESTS=ON >/dev/null
 targets=(streamsan streamsan_capture)
 [ -z "$samples" ] || targets+=(ablation_oracle)
+breadth=(graph_capture graph_input graph_explicit graph_memory graph_update pdl memop vmm async_alloc managed)
+[ -n "$samples" ] || targets+=("${breadth[@]/#/breadth_}" breadth_ipc breadth_refused)
 [ -n "$samples" ] || targets+=(moe_combine zero3_reduce ep_combine_fill hello_rt_static hello_rt_shared kernels_e2e)
 cmake --build $build --target "${targets[@]}"
 
@@ -79,5 +81,13 @@ expect 0 "unannotated kernels, fixed" $build/bin/kernels_e2e fixed embedded
 expect 0 "unannotated kernels, read by both streams" $build/bin/kernels_e2e lookalike embedded
 expect 0 "static cudart" $build/bin/hello_rt_static
 expect 0 "shared cudart" $build/bin/hello_rt_shared
+for program in "${breadth[@]}"; do
+  expect 66 "$program, racy" $build/bin/breadth_"$program" racy
+  expect 0 "$program, fixed" $build/bin/breadth_"$program" fixed
+done
+expect 66 "programmatic launch in a graph, racy" $build/bin/breadth_pdl racy graph
+expect 0 "programmatic launch in a graph, fixed" $build/bin/breadth_pdl fixed graph
+expect 0 "two processes" $build/bin/breadth_ipc fixed
+expect 0 "what the driver refuses" $build/bin/breadth_refused
 printf '%d passed, %d failed\n' $passed $failed
 [ $failed -eq 0 ]
