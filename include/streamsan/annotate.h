@@ -148,7 +148,7 @@ static inline streamsan_context* streamsan_thread_context(void) {
   const streamsan_table* t = streamsan_find();
   return t && t->size > offsetof(streamsan_table, thread_context) && t->thread_context
              ? t->thread_context()
-             : NULL;
+             : NULL; /* NOLINT(modernize-use-nullptr): this is C, too */
 }
 
 /* A framework's plug-in says what it sees (gap = 0), or what it cannot see: then the report's

@@ -29,6 +29,7 @@ constexpr const char* kGapNames[kGaps] = {
     "tensor map of unknown extent",
     "graph with more nodes or edges than a record holds",
     "graph node of a kind that is not modelled",
+    "NCCL call captured into a graph, told by its profiler interface",
 };
 
 uint64_t g_gaps[kGaps];

@@ -33,6 +33,7 @@ enum class Gap : uint8_t {
   kTensorMapExtent,
   kManyDependencies,
   kGraphNodeKind,
+  kNcclCaptured,
   kGaps
 };
 

@@ -49,8 +49,8 @@ bool AskLayout(ParamInfo ask, CUfunction function, uint64_t* pairs, uint16_t* co
     size_t size = 0;
     result = ask(function, i, &offset, &size);
     if (result != CUDA_SUCCESS) break;
-    pairs[2 * i] = offset;
-    pairs[2 * i + 1] = size;
+    pairs[size_t{2} * i] = offset;
+    pairs[size_t{2} * i + 1] = size;
     *count = static_cast<uint16_t>(i + 1);
   }
   return result == CUDA_ERROR_INVALID_VALUE;  // one past the last: anything else is no answer
@@ -111,8 +111,8 @@ const FunctionInfo* Learn(Thread& thread, CUfunction function, FunctionInfo* old
   info->layout_known = answer.layout_known;
   info->count = answer.count;
   for (uint16_t i = 0; i < answer.count; ++i) {
-    info->parameters[i] = {static_cast<uint32_t>(pairs[2 * i]),
-                           static_cast<uint32_t>(pairs[2 * i + 1])};
+    info->parameters[i] = {static_cast<uint32_t>(pairs[size_t{2} * i]),
+                           static_cast<uint32_t>(pairs[size_t{2} * i + 1])};
   }
   uint64_t name = TextId(thread, answer.name ? answer.name : "?");
   Note(thread, trace::view::Function{.function = info->function,
@@ -145,7 +145,7 @@ uint64_t ArchOf(CUdevice device) {
   if (!driver.device_get_attribute) return 0;
   driver.device_get_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
   driver.device_get_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
-  return static_cast<uint64_t>(10 * major + minor);
+  return 10 * static_cast<uint64_t>(major) + static_cast<uint64_t>(minor);
 }
 
 }  // namespace

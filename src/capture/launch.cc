@@ -41,7 +41,7 @@ class WordList {
 
  private:
   void Add(uint64_t offset, uint64_t word) {
-    if (size_ == 2 * kMaxWords) return CountGap(Gap::kManyParameters);
+    if (size_ == size_t{2} * kMaxWords) return CountGap(Gap::kManyParameters);
     pairs_[size_++] = offset;
     pairs_[size_++] = word;
   }

@@ -8,7 +8,7 @@ namespace ss::capture {
 namespace {
 
 constexpr size_t kMaxRingMegabytes = 1024;
-constexpr const char* kCollectorKeys[] = {"mode", "max_trace_mb", "halt_on_error",
+constexpr const char* kCollectorKeys[] = {"mode", "max_trace_mb", "halt_on_error", "stall_seconds",
                                           "min_confidence"};
 
 struct Item {

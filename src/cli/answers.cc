@@ -31,7 +31,7 @@ void Answers::Answer(const ProcessAnalysis& analysis, uint64_t token) {
     hazards_ = analysis.hazards();
     Report report = analysis.SoFar();
     Symboliser symbols;
-    analysis.AddStacksTo(symbols, 0);
+    AddTo(symbols, analysis.Stacks());
     Selection selection = Select(report, {}, symbols);
     PrintInput input{report, selection, symbols};
     json_ = PrintJson(input);

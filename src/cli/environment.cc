@@ -22,6 +22,11 @@ bool ParseSwitch(std::string_view text, bool* out) {
   return true;
 }
 
+bool ParseSeconds(std::string_view text, uint64_t* out) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
 // For values that only the capture library uses.
 bool OneOf(std::string_view text, std::string_view a, std::string_view b) {
   return text == a || text == b;
@@ -36,6 +41,7 @@ bool Set(Environment* environment, std::string_view key, std::string_view value,
   if (key == "halt_on_error") return ParseSwitch(value, &environment->halt_on_error);
   if (key == "max_trace_mb") return ParseMegabytes(value, kMaxTraceMb, &environment->max_trace_mb);
   if (key == "ring_mb") return ParseMegabytes(value, kMaxRingMb, &megabytes);
+  if (key == "stall_seconds") return ParseSeconds(value, &environment->stall_seconds);
   if (key == "on_full") return OneOf(value, "block", "drop");
   if (key == "stacks") return ParseSwitch(value, &flag);
   if (key == "mode") {
@@ -74,7 +80,7 @@ Result<Environment> ParseEnvironment(const char* text) {
     return Fail(
         kPlace, found,
         "keys: stacks, mode, ring_mb, on_full, max_trace_mb, halt_on_error, min_confidence, "
-        "disable");
+        "stall_seconds, disable");
   }
   return environment;
 }

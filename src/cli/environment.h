@@ -16,7 +16,8 @@ struct Environment {
   bool disable = false;  // run the program as if the tool were not there
   bool strict = false;   // mode=strict
   bool halt_on_error = false;
-  uint64_t max_trace_mb = 0;  // 0 = the default
+  uint64_t max_trace_mb = 0;    // 0 = the default
+  uint64_t stall_seconds = 30;  // without a collective, before ranks count as waiting for nobody
   std::optional<Confidence> min_confidence;
 };
 

@@ -43,13 +43,6 @@ class Output {
 // To the file, else to stderr. Error: it cannot be written.
 Result<void> WriteReport(const std::string& text, const std::string& file);
 
-// One report over several inputs: findings and advice one after the other, each with its source;
-// coverage and statistics added up. An empty list gives an empty report.
-Report MergeReports(std::vector<Report> reports);
-
-// Adds `offset` to every stack id, so that the stacks of several processes fit into one Symboliser.
-void RebaseStacks(Report& report, StackId offset);
-
 // Writes `text` to the file. Errors name it and the reason.
 Result<void> WriteWholeFile(const std::string& path, const std::string& text);
 

@@ -31,6 +31,13 @@ std::vector<Frame> FrontFrames(const DescribedStack& stack) {
   return frames;
 }
 
+// What is cut off behind some record was not called before it.
+bool HasAllUpToItsEnd(const trace::ReadStats& stats) {
+  return stats.damaged_blocks + stats.damaged_bytes + stats.unknown_records +
+             stats.malformed_records + stats.lost + stats.evicted ==
+         0;
+}
+
 void SetRank(Report& report, int64_t rank) {
   if (rank < 0) return;
   for (Finding& finding : report.findings) {
@@ -92,11 +99,30 @@ void ProcessAnalysis::Settle(uint64_t seq) {
   importer_.Advance(seq + 1, *this);
 }
 
-Report ProcessAnalysis::Finish() {
+RankCalls ProcessAnalysis::Calls() const {
+  RankCalls calls = importer_.collectives();
+  SetOrder(calls, engine_.collectives());
+  return calls;
+}
+
+Analysed ProcessAnalysis::RankSoFar() {
+  Unpark(true);
+  Analysed analysed;
+  analysed.report.coverage = importer_.coverage();
+  analysed.calls = Calls();
+  analysed.calls.to_end = false;
+  analysed.stacks = Stacks();
+  KeepReferenced(analysed);
+  return analysed;
+}
+
+Analysed ProcessAnalysis::Finish() {
   Unpark(true);
   importer_.Finish(*this);
   names_.source = CommandText(process().command);
-  Report report = engine_.Finish();
+  Analysed analysed;
+  analysed.calls = Calls();
+  Report& report = analysed.report = engine_.Finish();
   Coverage seen = importer_.coverage();
   seen.muted_private += report.coverage.muted_private;
   seen.complete = seen.complete && report.coverage.complete;
@@ -105,29 +131,27 @@ Report ProcessAnalysis::Finish() {
   report.coverage = std::move(seen);
   report.pid = static_cast<int64_t>(process().pid);
   SetRank(report, process().rank);
-  return report;
+  analysed.stacks = Stacks();
+  return analysed;
 }
 
-StackId ProcessAnalysis::AddStacksTo(Symboliser& symbols, StackId offset) const {
-  StackId highest = offset;
-  symbols.AddProcess();
+ProcessStacks ProcessAnalysis::Stacks() const {
+  ProcessStacks stacks;
   for (const Image& image : importer_.images()) {
-    symbols.AddModule({image.base, image.begin, image.end, image.path, image.build_id});
+    stacks.modules.push_back({image.base, image.begin, image.end, image.path, image.build_id});
   }
   importer_.stacks().ForEach([&](StackId id, std::span<const uint64_t> addresses) {
-    symbols.AddStack(id + offset, {addresses.begin(), addresses.end()});
-    highest = std::max(highest, id + offset);
+    stacks.stacks.push_back({id, {}, {addresses.begin(), addresses.end()}});
   });
   for (const DescribedStack& stack : importer_.described_stacks()) {
     std::span<const uint64_t> addresses = importer_.stacks().Get(stack.recorded);
-    symbols.AddStack(stack.id + offset, FrontFrames(stack), {addresses.begin(), addresses.end()});
-    highest = std::max(highest, stack.id + offset);
+    stacks.stacks.push_back({stack.id, FrontFrames(stack), {addresses.begin(), addresses.end()}});
   }
-  return highest;
+  return stacks;
 }
 
-Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& options,
-                                Symboliser& symbols, StackId& stacks, const ThenAnalysis& then) {
+Result<Analysed> AnalyseTraceFile(const std::string& path, const AnalyseOptions& options,
+                                  const std::function<void(const Analysis&)>& then) {
   Result<trace::TraceReader> reader = trace::TraceReader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
   ProcessAnalysis analysis(options, false);
@@ -137,14 +161,13 @@ Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& o
     if (!*record) break;
     analysis.Feed(**record);
   }
-  Report report = analysis.Finish();
-  Coverage& coverage = report.coverage;
+  Analysed analysed = analysis.Finish();
+  Coverage& coverage = analysed.report.coverage;
   coverage.complete = coverage.complete && reader->stats().Complete();
+  analysed.calls.from_start = analysed.calls.from_start && HasAllUpToItsEnd(reader->stats());
   for (const std::string& note : reader->notes()) coverage.notes.push_back(note);
-  if (then) then(analysis.engine(), stacks);
-  RebaseStacks(report, stacks);
-  stacks = analysis.AddStacksTo(symbols, stacks);
-  return report;
+  if (then) then(analysis.engine());
+  return analysed;
 }
 
 }  // namespace ss

@@ -11,12 +11,12 @@
 #include <string>
 
 #include "src/base/result.h"
+#include "src/cli/analysed.h"
 #include "src/cli/options.h"
 #include "src/explain/analyse.h"
 #include "src/import/importer.h"
 #include "src/kernels/registry.h"
 #include "src/program/finding.h"
-#include "src/report/symbols.h"
 #include "src/trace/record.h"
 
 namespace ss {
@@ -42,17 +42,20 @@ class ProcessAnalysis : private ImportSink {
   void Settle(uint64_t seq);
   // The report as if the process ended here, without coverage; see Analysis::SoFar.
   Report SoFar() const { return engine_.SoFar(); }
-  // The report, with what was seen of the process; stack ids are the trace's own.
-  Report Finish();
+  // With what was seen of the process; stack ids are the trace's own.
+  Analysed Finish();
   const Analysis& engine() const { return engine_; }
-  // Adds the process's images and stacks, ids moved by `offset`; returns the highest id used.
-  StackId AddStacksTo(Symboliser& symbols, StackId offset) const;
+  // What this process asked of other ranks up to here; the report has the coverage only. A kernel
+  // that is waited for is waited for no longer.
+  Analysed RankSoFar();
+  ProcessStacks Stacks() const;
 
  private:
   void OnOp(const Op& op, std::span<const Access> accesses) override {
     engine_.Feed(op, accesses.data());
   }
 
+  RankCalls Calls() const;
   // Feeds what need not wait; `all`: waits for what must.
   void Unpark(bool all);
   bool MayGo(const trace::Record& record, bool wait);
@@ -68,18 +71,23 @@ class ProcessAnalysis : private ImportSink {
 };
 
 // One trace file, from its first record to its end or to where it is cut. What is missing is in the
-// report's coverage. `symbols` and `stacks` (highest stack id so far) grow. `then` gets what was
-// analysed before it goes away, and what its stack ids are moved by. Errors: not a trace.
-using ThenAnalysis = std::function<void(const Analysis&, StackId)>;
-Result<Report> AnalyseTraceFile(const std::string& path, const AnalyseOptions& options,
-                                Symboliser& symbols, StackId& stacks,
-                                const ThenAnalysis& then = {});
+// report's coverage. `then` gets what was analysed before it goes away. Errors: not a trace.
+Result<Analysed> AnalyseTraceFile(const std::string& path, const AnalyseOptions& options,
+                                  const std::function<void(const Analysis&)>& then = {});
 
-// What `streamsan check` does before it prints: one report over all inputs. Errors name the file.
-// With `unreadable`, what cannot be read goes there and into the report's coverage, and only
-// nothing that can be read is an error.
+// The inputs of one share, in their order. On as many threads as there are processors; each thread
+// has one input in memory as a whole. `then` gets what was analysed before it goes away, and what
+// its stack ids will be moved by: one input after the other.
+using ThenAnalysis = std::function<void(const Analysis&, StackId)>;
+std::vector<Part> AnalyseShare(const std::vector<std::string>& files, const AnalyseOptions& engine,
+                               Share share, const ThenAnalysis& then = {});
+// One report over all inputs, or the first failure. Errors name the file. With `unreadable`, what
+// cannot be read goes there and into the report's coverage, and only nothing that can be read is an
+// error.
+Result<Report> JoinParts(std::vector<Part> parts, Symboliser& symbols,
+                         std::vector<Error>* unreadable = nullptr);
+// What `streamsan check` does before it prints, by this process alone.
 Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols,
-                             const ThenAnalysis& then = {},
-                             std::vector<Error>* unreadable = nullptr);
+                             const ThenAnalysis& then = {});
 
 }  // namespace ss

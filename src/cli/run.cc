@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 
 #include "src/cli/answers.h"
@@ -13,6 +14,7 @@
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/watch.h"
+#include "src/report/print.h"
 
 namespace ss {
 namespace {
@@ -69,6 +71,18 @@ Result<int> Live(const RunCommandOptions& options, Watch& watch, const std::stri
   return code;
 }
 
+// While the program hangs: the report itself comes when it has ended.
+void TellStall(const ReportOptions& options, const Report& report, Symboliser& symbols) {
+  SelectOptions select;
+  select.min_confidence = options.min_confidence.value_or(Confidence::kLikely);
+  const Selection selection = Select(report, std::move(select), symbols);
+  if (selection.hazards.empty()) return;
+  fmt::print(stderr,
+             "streamsan: the ranks have issued no collective for a while, and disagree:\n{}",
+             PrintText({report, selection, symbols}, {}));
+  std::fflush(stderr);
+}
+
 WatchOptions MakeWatchOptions(const RunCommandOptions& options, const Environment& environment,
                               const std::string& answers, std::atomic<pid_t>& program) {
   WatchOptions watch;
@@ -78,6 +92,10 @@ WatchOptions MakeWatchOptions(const RunCommandOptions& options, const Environmen
   if (options.analyse) watch.answers = answers;
   uint64_t megabytes = environment.max_trace_mb ? environment.max_trace_mb : kDefaultTraceMb;
   watch.max_trace_bytes = megabytes << 20;
+  watch.stalled_after = std::chrono::seconds(environment.stall_seconds);
+  watch.on_stall = [&options](const Report& report, Symboliser& symbols) {
+    TellStall(options.report, report, symbols);
+  };
   if (environment.halt_on_error) {
     watch.on_first_hazard = [&program] {
       if (pid_t pid = program.load()) kill(pid, SIGTERM);

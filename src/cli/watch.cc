@@ -20,6 +20,20 @@ void AddNote(Coverage& coverage, std::string note) {
   coverage.notes.push_back(std::move(note));
 }
 
+// Collectives that disagree are told of when they have stood still this long: a hang, most likely.
+constexpr std::chrono::seconds kQuiet{5};
+
+class TickSink : public trace::ProcessSink {
+ public:
+  explicit TickSink(std::function<void()> on_tick) : on_tick_(std::move(on_tick)) {}
+  void Records(uint32_t, trace::ByteSpan) override {}
+  void Tick() override { on_tick_(); }
+  void End(const trace::ProcessEnding&) override {}
+
+ private:
+  std::function<void()> on_tick_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Watch>> Watch::Create(WatchOptions options) {
@@ -65,6 +79,10 @@ void Watch::AddAnalysis(Watched& watched, trace::Sinks& sinks) {
   watched.answers = std::make_unique<Answers>(options_.answers);
   auto on_record = [this, &watched](const trace::Record& record) {
     watched.analysis->Feed(record);
+    if (std::holds_alternative<trace::NcclCall>(record.body)) {
+      last_call_ = std::chrono::steady_clock::now();
+      calls_ = Calls::kGoOn;
+    }
     if (auto* mark = std::get_if<trace::Mark>(&record.body)) {
       watched.analysis->Settle(record.seq_before);
       watched.answers->Answer(*watched.analysis, mark->token);
@@ -79,6 +97,7 @@ void Watch::AddAnalysis(Watched& watched, trace::Sinks& sinks) {
     watched.malformed = malformed;
   };
   sinks.push_back(std::make_unique<trace::LiveSink>(on_record, on_end));
+  if (options_.on_stall) sinks.push_back(std::make_unique<TickSink>([this] { LookForStall(); }));
 }
 
 void Watch::AddGaps(const Watched& watched, Coverage& coverage) {
@@ -99,22 +118,46 @@ void Watch::AddGaps(const Watched& watched, Coverage& coverage) {
 }
 
 Report Watch::Finish(const std::vector<std::string>& command, Symboliser& symbols) {
-  std::vector<Report> reports;
-  StackId stacks = 0;
+  std::vector<Analysed> inputs;
   for (const auto& watched : watched_) {
     if (!watched->analysis) continue;
-    Report report = watched->analysis->Finish();
-    AddGaps(*watched, report.coverage);
-    RebaseStacks(report, stacks);
-    stacks = watched->analysis->AddStacksTo(symbols, stacks);
-    reports.push_back(std::move(report));
+    Analysed analysed = watched->analysis->Finish();
+    AddGaps(*watched, analysed.report.coverage);
+    inputs.push_back(std::move(analysed));
   }
-  if (!reports.empty()) return MergeReports(std::move(reports));
+  if (!inputs.empty())
+    return Join(std::move(inputs), {.stalled = calls_ == Calls::kStalled}, symbols);
   Report report;
   for (const std::string& word : command)
     report.program += (report.program.empty() ? "" : " ") + word;
   AddNote(report.coverage, kNobody);
   return report;
+}
+
+// Once when it has become quiet, for what is certain already, and once when what is missing is
+// surely not on its way.
+void Watch::LookForStall() {
+  if (calls_ == Calls::kNone || calls_ == Calls::kStalled) return;
+  const auto still = std::chrono::steady_clock::now() - last_call_;
+  const bool stalled = still >= options_.stalled_after;
+  if (!stalled && (calls_ == Calls::kQuiet || still < kQuiet)) return;
+  calls_ = stalled ? Calls::kStalled : Calls::kQuiet;
+  Symboliser symbols;
+  Report report = RanksSoFar(symbols);
+  bool news = false;
+  for (const Finding& finding : report.findings) {
+    news |= told_.insert(finding.code + finding.buffer.name + Name(finding.confidence)).second;
+  }
+  if (news) options_.on_stall(report, symbols);
+  if (options_.on_first_hazard && !report.findings.empty()) options_.on_first_hazard();
+}
+
+Report Watch::RanksSoFar(Symboliser& symbols) {
+  std::vector<Analysed> inputs;
+  for (const auto& watched : watched_) {
+    if (watched->analysis) inputs.push_back(watched->analysis->RankSoFar());
+  }
+  return Join(std::move(inputs), {.stalled = calls_ == Calls::kStalled}, symbols);
 }
 
 bool Watch::kept_all() const {

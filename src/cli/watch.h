@@ -2,8 +2,10 @@
 // end.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,11 @@ struct WatchOptions {
   std::string answers;  // folder for what the program asks, "" = none
   // Called in the drain thread when the first hazard of a process appears; may be empty.
   std::function<void()> on_first_hazard;
+  // Ranks that have issued no collective for this long, and lack counterparts, wait for nobody.
+  std::chrono::seconds stalled_after{30};
+  // Called in the drain thread when collectives have stood still for a while, with what ranks owe
+  // each other so far; may be empty.
+  std::function<void(const Report& report, Symboliser& symbols)> on_stall;
 };
 
 class Watch {
@@ -57,10 +64,16 @@ class Watch {
   explicit Watch(WatchOptions options) : options_(std::move(options)) {}
   void AddTraceSink(Watched& watched, trace::Sinks& sinks);
   void AddAnalysis(Watched& watched, trace::Sinks& sinks);
+  void LookForStall();
+  Report RanksSoFar(Symboliser& symbols);
   static void AddGaps(const Watched& watched, Coverage& coverage);
 
   WatchOptions options_;
   bool folder_ = false;
+  std::set<std::string> told_;  // findings about collectives, while the program ran
+  // Of the collectives of all processes.
+  std::chrono::steady_clock::time_point last_call_;
+  enum class Calls : uint8_t { kNone, kGoOn, kQuiet, kStalled } calls_ = Calls::kNone;
   std::vector<std::unique_ptr<Watched>> watched_;
 };
 

@@ -74,6 +74,7 @@ void Checker::Feed(const Op& op, const Access* accesses) {
   size_t index = log_.Append(op);
   CollectUsers(op, accesses);
   Step step = order_.Apply(op, index, users_, accesses);
+  if (op.kind == OpKind::kCollective && step.epoch != 0) collectives_.Add(op, index, step);
   switch (op.kind) {
     case OpKind::kAlloc:
       OnAlloc(op, index, accesses[0]);
@@ -277,6 +278,7 @@ void Checker::Sweep() {
     for (const auto& [lane, epoch] : tenant->alloc_beside) lanes[lane] = true;
     for (const ConditionalEdge& edge : tenant->edges) lanes[edge.lane] = true;
   }
+  collectives_.ForEachLane([&](LaneId lane) { lanes[lane] = true; });
   order_.MarkConditional(&lanes);
   order_.RecycleLanes(lanes);
   if (order_.AnyHostEnded()) {
@@ -308,6 +310,7 @@ CheckResult Checker::Finish() {
                          std::make_move_iterator(findings_.end()));
   result.keys = std::move(keys_);
   result.advice = std::move(advice_);
+  result.collectives = collectives_.Take();
   result.muted_private = muted_private_;
   result.untracked_bytes_accesses = untracked_;
   result.beginnings = beginnings_;

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/detect/collectives.h"
 #include "src/detect/op_log.h"
 #include "src/model/order.h"
 #include "src/model/shadow.h"
@@ -39,6 +40,7 @@ struct CheckResult {
   std::vector<Finding> findings;
   std::vector<std::string> keys;  // of the findings, in step: equal keys = equal code and sites
   std::vector<Advice> advice;
+  std::vector<PlacedCollective> collectives;
   bool unsettled = false;  // signals or ranks: the clocks were still changing when the walks ended
   uint64_t muted_private = 0;
   uint64_t untracked_bytes_accesses = 0;  // accesses that touched memory nobody allocated
@@ -58,6 +60,7 @@ class Checker {
   // Signals and ranks: see src/model/cross.h. Both must outlive the checker.
   void Carry(const CrossClocks* before, CrossClocks* now) { order_.Carry(before, now); }
   size_t hazards() const { return findings_.size(); }
+  const std::vector<PlacedCollective>& collectives() const { return collectives_.placed(); }
 
  private:
   struct Conflict {
@@ -165,6 +168,7 @@ class Checker {
   mutable Order order_;
   Shadow shadow_;
   OpLog log_;
+  CollectiveOrder collectives_;
   std::unordered_map<BufferId, Tenant*> live_;
   std::vector<std::unique_ptr<Tenant>> tenants_, spare_tenants_;
   std::map<OwnerKey, std::vector<Pending>> pending_;

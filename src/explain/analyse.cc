@@ -168,6 +168,10 @@ void Analysis::Feed(const Op& op, const Access* accesses) {
 
 size_t Analysis::hazards() const { return state_->checker->hazards(); }
 
+const std::vector<PlacedCollective>& Analysis::collectives() const {
+  return state_->checker->collectives();
+}
+
 Report Analysis::SoFar() const {
   const State& s = *state_;
   Report report;

@@ -53,6 +53,8 @@ class Analysis {
   void Feed(const Op& op, const Access* accesses);
   // Findings so far that are not absorbed: cheap, for progress lines.
   size_t hazards() const;
+  // Where what was fed so far placed its collectives.
+  const std::vector<PlacedCollective>& collectives() const;
   // The report as it would be if the program ended here. Judges everything again, so ask only when
   // hazards() has changed. Empty, with a note, beyond `max_kept` operations.
   Report SoFar() const;

@@ -34,9 +34,14 @@ CheckResult Replay(const Tape& tape, const CheckOptions& options, Edit edit) {
   Sort(&edit);
   if (!tape.crosses) return Walk(tape, options, edit, nullptr, nullptr);
   CrossClocks before, now;
-  Walk(tape, options, edit, nullptr, &before);
-  std::vector<Finding> collectives =
-      CheckCollectives(before, *tape.names, *tape.ops, *tape.accesses);
+  const CheckResult alone = Walk(tape, options, edit, nullptr, &before);
+  std::vector<Finding> collectives;
+  // A recorded process has its own half alone; whoever has all of them compares.
+  if (!tape.names->recorded) {
+    collectives =
+        MatchCollectives(CallsOf(*tape.names, *tape.ops, *tape.accesses, alone.collectives))
+            .findings;
+  }
   for (int walk = 1;; ++walk) {
     before.Match();
     now = CrossClocks{};

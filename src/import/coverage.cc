@@ -40,15 +40,17 @@ void Importer::State::ReportUnresolved(Coverage& coverage) const {
   }
 }
 
-// Without its plug-in, the blocks inside PyTorch's segments are not known.
+// Without its plug-in, the blocks inside PyTorch's segments are not known. A launcher that only
+// asks for the number of devices has none.
 void Importer::State::AddPlugIns(Coverage* coverage) const {
   for (StringId gap : gaps_) coverage->notes.push_back(strings_.Get(gap));
-  if (pytorch_ && !plug_in_) {
+  const bool no_blocks = pytorch_ && !plug_in_ && buffers_made_ != 0;
+  if (no_blocks) {
     coverage->notes.push_back(
         "PyTorch runs without StreamSan's plug-in: what its caching allocator hands out and takes "
         "back is not seen (PYTHONPATH was cleared, or Python was started with -I or -E)");
   }
-  if (!gaps_.empty() || (pytorch_ && !plug_in_)) coverage->complete = false;
+  if (!gaps_.empty() || no_blocks) coverage->complete = false;
 }
 
 Coverage Importer::State::MakeCoverage() const {

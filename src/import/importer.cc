@@ -192,7 +192,7 @@ void Importer::State::Finish(ImportSink& sink) {
     counts_.Add(Count::kUnusedNotes, life.notes.size());
     life.notes.clear();
   }
-  counts_.Add(Count::kNcclUnreturned, nccl_.TakeOpen());
+  counts_.Add(Count::kNcclUnreturned, nccl_.CountOpen());
   counts_.Add(Count::kNcclUnseen, nccl_.TakeLaunches());
 }
 
@@ -214,6 +214,7 @@ const std::vector<DescribedStack>& Importer::described_stacks() const {
   return state_->doings_.stacks();
 }
 const std::vector<Image>& Importer::images() const { return state_->images_; }
+RankCalls Importer::collectives() const { return state_->Collectives(); }
 
 std::vector<std::pair<std::string, uint64_t>> Importer::call_counts() const {
   std::vector<std::pair<std::string, uint64_t>> counts;

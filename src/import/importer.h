@@ -21,6 +21,7 @@
 #include "src/base/strings.h"
 #include "src/import/doing.h"
 #include "src/import/tables.h"
+#include "src/program/collectives.h"
 #include "src/program/finding.h"
 #include "src/program/op.h"
 #include "src/trace/record.h"
@@ -76,6 +77,9 @@ class Importer {
   // Further ids that operations have: a recorded stack with what the framework said on top.
   const std::vector<DescribedStack>& described_stacks() const;
   const std::vector<Image>& images() const;  // mapped executables, in order of their records
+  // What was asked of NCCL so far, what has not returned included; `index` and `after` of its
+  // operations are for the analysis to fill in.
+  RankCalls collectives() const;
   // Calls per hooked function, from the trace's own counters; empty where it has none (killed
   // process).
   std::vector<std::pair<std::string, uint64_t>> call_counts() const;

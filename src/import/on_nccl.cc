@@ -2,8 +2,8 @@
 // (rule 23); what NCCL launched to do them is not the program's.
 //
 // Only this process's half of a collective is here, so it waits for nobody: it reads and writes the
-// rank's own buffers in stream order. Communicators are told apart by their handle's life; joining
-// those of several processes takes NcclComm's identity, parent and color.
+// rank's own buffers in stream order. Communicators are told apart by their handle's life; what the
+// other ranks did with them is for whoever joins the traces (ranks.cc).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -14,8 +14,9 @@
 namespace ss {
 namespace {
 
-constexpr int64_t kSuccess = 0, kInProgress = 7;        // ncclResult_t
-constexpr uint64_t kSimulated = 2, kByPlugIn = 3;       // NcclGroupEnd::how
+constexpr int64_t kSuccess = 0, kInProgress = 7;   // ncclResult_t
+constexpr uint64_t kSimulated = 2, kByPlugIn = 3;  // NcclGroupEnd::how
+constexpr uint64_t kAbort = 2;
 constexpr uint64_t kFinalize = 3;                       // NcclCommEnd::how: the handle lives on
 constexpr uint64_t kInsideCallBit = 4, kByNcclBit = 8;  // Launch::kind
 constexpr uint64_t kNoStream = 0;                       // NcclCall::stream: the launch's
@@ -37,6 +38,11 @@ constexpr KindRow kRows[trace::kNcclKinds] = {
 const KindRow& RowOf(const trace::NcclCall& call) {
   return kRows[call.kind < trace::kNcclKinds ? call.kind : 0];
 }
+
+bool IsPointToPoint(const trace::NcclCall& call) {
+  return call.kind == trace::kNcclSend || call.kind == trace::kNcclRecv;
+}
+
 uint64_t Partner(const trace::NcclCall& call) { return static_cast<uint64_t>(call.peer + 1); }
 
 struct Bytes {
@@ -64,7 +70,7 @@ bool Overflows(uint64_t count, uint64_t size, uint64_t ranks) {
 }
 
 // nccl.h's words on each function. Nothing if too little is known.
-std::optional<Touched> TouchedBy(const trace::NcclCall& call, const NcclLife& comm) {
+std::optional<Touched> TouchedBy(const trace::NcclCall& call, const NcclMember& comm) {
   if (call.datatype >= std::size(kDatatypeBytes)) return std::nullopt;
   const uint64_t size = kDatatypeBytes[call.datatype];
   if (Overflows(call.count, size, std::max<uint64_t>(comm.ranks, 1))) return std::nullopt;
@@ -129,20 +135,52 @@ bool AllAgree(const std::vector<trace::NcclCall>& calls, Get get) {
 
 }  // namespace
 
+bool IsEmptyCollective(const trace::NcclCall& call) {
+  return call.count == 0 && !IsPointToPoint(call);
+}
+
+CollectiveCall MakeCall(const trace::NcclCall& call) {
+  constexpr uint64_t kStated = 1;  // 0 = the language has none
+  const bool known = call.datatype < std::size(kDatatypeBytes);
+  const bool reduces = call.kind == trace::kNcclAllReduce || call.kind == trace::kNcclReduce ||
+                       call.kind == trace::kNcclReduceScatter;
+  CollectiveCall made;
+  made.kind = RowOf(call).kind;
+  made.peer = static_cast<uint32_t>(Partner(call));
+  made.bytes = call.count * (known ? kDatatypeBytes[call.datatype] : 1);
+  made.datatype = static_cast<uint8_t>(std::min<uint64_t>(call.datatype, 254) + kStated);
+  if (reduces) made.reduction = static_cast<uint8_t>(std::min<uint64_t>(call.op, 254) + kStated);
+  return made;
+}
+
 void Importer::State::On(const trace::NcclComm& record) {
+  std::string identity = IdentityOf(record);
   NcclLife& life = nccl_.Create(record.comm);
   life.rank = record.rank;
   life.ranks = record.ranks;
+  life.identity = std::move(identity);
+  CommEnd& end = EndOf(life);
+  if (record.rank >= 0) end.identity = life.identity;
+  end.member = static_cast<uint32_t>(std::max<int64_t>(record.rank, 0));
+  end.ranks = static_cast<uint32_t>(record.ranks);
+  end.stack = doings_.Stack(record.stack, now_.life->doing);
 }
 
 void Importer::State::On(const trace::NcclCommEnd& record) {
+  NcclLife* life = nccl_.Find(record.comm);
+  if (life != nullptr && record.how == kAbort) EndOf(*life).aborted = true;
   if (record.how < kFinalize) nccl_.Destroy(record.comm);
 }
 
-void Importer::State::On(const trace::NcclCall& record) { nccl_.Add(record); }
+void Importer::State::On(const trace::NcclCall& record) {
+  NcclAsked asked{record, nccl_.Get(record.comm), now_.life->host};
+  asked.call.stack = doings_.Stack(record.stack, now_.life->doing);
+  if (record.stream != kNoStream) asked.stream = StreamOf(record.stream, record.context).id;
+  nccl_.Add(std::move(asked));
+}
 
 void Importer::State::On(const trace::NcclGroupEnd& record) {
-  std::vector<trace::NcclCall> calls = nccl_.Take(record.group);
+  std::vector<NcclAsked> asked = nccl_.Take(record.group);
   if (record.how == kSimulated) return;
   if (record.result == kInProgress) {
     nccl_.nonblocking = true;
@@ -150,26 +188,18 @@ void Importer::State::On(const trace::NcclGroupEnd& record) {
   } else if (Failed(record.result)) {
     return;
   }
-  if (record.how == kByPlugIn) FindStreams(calls);
-  std::vector<NcclWork> works;  // few: searched linearly
-  for (const trace::NcclCall& call : calls) {
-    bool known = false;
-    const NcclLife comm = nccl_.Get(call.comm, &known);
-    auto at = std::find_if(works.begin(), works.end(),
-                           [&](const NcclWork& work) { return work.comm.id == comm.id; });
-    if (at == works.end()) at = works.insert(at, NcclWork{comm, {}});
-    at->calls.push_back(call);
-  }
-  for (const NcclWork& work : works) EmitGroup(work, work.calls.front().stack);
+  if (record.how == kByPlugIn) FindStreams(asked);
+  for (const NcclWork& work : WorksOf(asked)) EmitGroup(work);
 }
 
 // The launch that a group told by NCCL stands behind is its work; it is also the one to say on
 // which stream, where NCCL did not. Without it, a call is left out: it was launched elsewhere or
 // earlier, as one that is replayed with a graph.
-void Importer::State::FindStreams(std::vector<trace::NcclCall>& calls) {
+void Importer::State::FindStreams(std::vector<NcclAsked>& all) {
   const std::optional<NcclLaunch> launch = nccl_.TakeLaunch(now_.thread);
   if (launch) counts_.Add(Count::kNcclOwnLaunches);
-  std::erase_if(calls, [&](trace::NcclCall& call) {
+  std::erase_if(all, [&](NcclAsked& asked) {
+    trace::NcclCall& call = asked.call;
     if (call.stream != kNoStream) return false;
     if (!launch) {
       counts_.Add(Count::kNcclNoStream);
@@ -177,13 +207,14 @@ void Importer::State::FindStreams(std::vector<trace::NcclCall>& calls) {
     }
     call.stream = launch->stream;
     call.context = launch->context;
+    asked.stream = StreamOf(call.stream, call.context).id;
     return false;
   });
 }
 
 // nccl.h: operations of one group on several streams are as if they were posted on every stream,
 // and wait for all of them.
-void Importer::State::EmitGroup(const NcclWork& work, uint64_t stack) {
+void Importer::State::EmitGroup(const NcclWork& work) {
   std::vector<StreamLife> streams;
   for (const trace::NcclCall& call : work.calls) {
     const StreamLife& stream = StreamOf(call.stream, call.context);
@@ -193,18 +224,18 @@ void Importer::State::EmitGroup(const NcclWork& work, uint64_t stack) {
     }
   }
   if (OpenCapture* capture = CaptureOf(streams.front().id)) {
-    return CaptureGroup(work, streams, *capture, stack);
+    return CaptureGroup(work, streams, *capture);
   }
   JoinStreams(streams, true);
-  EmitCalls(work, streams.front(), stack);
+  EmitCalls(work, streams.front());
   JoinStreams(streams, false);
 }
 
 // One node, which comes after what each of the streams has captured, and is what each has now.
 void Importer::State::CaptureGroup(const NcclWork& work, const std::vector<StreamLife>& streams,
-                                   OpenCapture& capture, uint64_t stack) {
+                                   OpenCapture& capture) {
   BeginBuilding();
-  EmitCalls(work, streams.front(), stack);
+  EmitCalls(work, streams.front());
   std::vector<NodeOp> made = EndBuilding();
   OpenCapture::Frontier before;
   for (const StreamLife& stream : streams) {
@@ -219,20 +250,22 @@ void Importer::State::CaptureGroup(const NcclWork& work, const std::vector<Strea
   }
 }
 
-void Importer::State::EmitCalls(const NcclWork& work, const StreamLife& stream, uint64_t stack) {
+void Importer::State::EmitCalls(const NcclWork& work, const StreamLife& stream) {
   const trace::NcclCall& first = work.calls.front();
   const bool one_kind = AllAgree(work.calls, [](const auto& call) { return RowOf(call).kind; });
-  Op& op = EmitOn(OpKind::kCollective, stream, stack);
+  Op& op = EmitOn(OpKind::kCollective, stream, first.stack);
   op.object = work.comm.id;
   op.name = strings_.Intern(NameOf(work.calls));
   op.aux = static_cast<uint32_t>(one_kind ? RowOf(first).kind : CollectiveKind::kAllToAll);
   if (one_kind && AllAgree(work.calls, Partner)) op.value = Partner(first);
+  // What is captured goes on when its graph is launched: not in the order of these calls.
+  if (!building_) AddAsked(calls_of_rank_, work, op.id);
   for (const trace::NcclCall& call : work.calls) AddNcclAccesses(call, work.comm);
   if (!now_.life->notes.empty()) TakeNotes(op, first.stream);
   CheckOverlap(op, Queues(stream));
 }
 
-void Importer::State::AddNcclAccesses(const trace::NcclCall& call, const NcclLife& comm) {
+void Importer::State::AddNcclAccesses(const trace::NcclCall& call, const NcclMember& comm) {
   const std::optional<Touched> touched = TouchedBy(call, comm);
   if (!touched) return counts_.Add(Count::kNcclUnknownExtents);
   auto add = [&](const Bytes& bytes, uint8_t mode) {

@@ -32,6 +32,7 @@ class Importer::State {
   void Finish(ImportSink& sink);
   Coverage MakeCoverage() const;
   const kernels::KernelEntry* WaitsFor(const trace::Record& record) const;
+  RankCalls Collectives() const;
 
   StringTable& strings_;
   const ImportOptions options_;
@@ -245,15 +246,19 @@ class Importer::State {
   void On(const trace::NcclCall&);
   void On(const trace::NcclGroupEnd&);
   void On(const trace::NcclPlugIn&);
-  void FindStreams(std::vector<trace::NcclCall>& calls);
+  void FindStreams(std::vector<NcclAsked>& all);
   bool IsNcclKernel(StringId kernel);
   bool IsNcclsOwn(const trace::Launch& record, StringId kernel);
-  void EmitGroup(const NcclWork& work, uint64_t stack);
-  void EmitCalls(const NcclWork& work, const StreamLife& stream, uint64_t stack);
+  void EmitGroup(const NcclWork& work);
+  void EmitCalls(const NcclWork& work, const StreamLife& stream);
   void CaptureGroup(const NcclWork& work, const std::vector<StreamLife>& streams,
-                    OpenCapture& capture, uint64_t stack);
-  void AddNcclAccesses(const trace::NcclCall& call, const NcclLife& comm);
+                    OpenCapture& capture);
+  void AddNcclAccesses(const trace::NcclCall& call, const NcclMember& comm);
   void JoinStreams(const std::vector<StreamLife>& streams, bool before);
+
+  // ranks.cc
+  std::string IdentityOf(const trace::NcclComm& record);
+  CommEnd& EndOf(const NcclMember& comm);
 
   // on_memory.cc
   void On(const trace::Alloc&);
@@ -325,6 +330,7 @@ class Importer::State {
   std::unordered_map<uint64_t, TensorMapRange> tensor_maps_;
 
   Nccl nccl_;
+  RankCalls calls_of_rank_;
 
   // Graphs.
   bool building_ = false;

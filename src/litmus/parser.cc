@@ -10,6 +10,28 @@ namespace {
 constexpr uint32_t kMaxRank = 1023;
 constexpr uint64_t kFirstAddress = 0x100000;  // 0 is no address
 
+bool IsDeclaration(const Op& op) {
+  return op.kind == OpKind::kHostBegin || op.kind == OpKind::kStreamCreate ||
+         op.kind == OpKind::kAlloc;
+}
+
+// Ranks run side by side: what a rank declares before it does anything is there before whatever
+// another rank does, although its section may stand further down (`A@N` above A).
+void DeclareFirst(std::vector<Op>& ops) {
+  std::map<HostId, uint32_t> rank_of;
+  std::set<uint32_t> busy;
+  std::vector<Op> first, then;
+  for (const Op& op : ops) {
+    if (op.kind == OpKind::kHostBegin) rank_of[op.host] = op.aux;
+    const uint32_t rank = rank_of[op.host];
+    if (!IsDeclaration(op)) busy.insert(rank);
+    (busy.contains(rank) ? then : first).push_back(op);
+  }
+  first.insert(first.end(), then.begin(), then.end());
+  ops = std::move(first);
+  for (size_t i = 0; i < ops.size(); ++i) ops[i].id = i + 1;
+}
+
 }  // namespace
 
 Parser::Parser(std::string file_name, const PeerTable* peers) : peers_(peers) {
@@ -112,6 +134,7 @@ void Parser::Finish(uint32_t lines) {
   }
   CheckNames();
   Scope();  // a file without a statement still has its main thread
+  if (ranks_.size() > 1) DeclareFirst(file_.program.ops);
 }
 
 RankScope& Parser::Scope() { return scope_ ? *scope_ : OpenRank(0); }

@@ -135,8 +135,10 @@ Clock CrossClocks::Received(size_t index) const {
     const CrossPoint& theirs = *Find(other);
     if (static_cast<CollectiveKind>(theirs.op.aux) != kind && !PointToPoint(mine->op)) continue;
     bool receives = true;
-    if (kind == CollectiveKind::kBroadcast) receives = theirs.rank == root;
-    if (kind == CollectiveKind::kReduce) receives = mine->rank == root;
+    bool from_root = kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kScatter;
+    bool to_root = kind == CollectiveKind::kReduce || kind == CollectiveKind::kGather;
+    if (from_root) receives = theirs.rank == root;
+    if (to_root) receives = mine->rank == root;
     if (kind == CollectiveKind::kSend) receives = false;
     if (receives) clock.Join(theirs.start);
   }

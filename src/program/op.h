@@ -133,7 +133,9 @@ enum class CollectiveKind : uint8_t {
   kBarrier,
   kSend,
   kRecv,
-  kReduce
+  kReduce,
+  kGather,  // everybody's data to the root
+  kScatter  // the root's to everybody
 };
 
 // Direction as bits: an atomic conflicts with plain accesses and not with atomics.

@@ -49,7 +49,10 @@ std::vector<Row> RowsOf(const PrintInput& input, const Finding& finding) {
     row.name = KernelText(site.name);
     row.lane = LaneText(site);
     row.access = AccessText(site, finding.buffer.name);
-    if (IsCollective(finding)) row.access = "on " + finding.buffer.name;
+    if (IsCollective(finding)) {
+      row.lane = fmt::format("rank{} {}", site.rank, site.lane);
+      row.access = "on " + finding.buffer.name;
+    }
     if (&site == &finding.reuse && finding.struck) row.access = "struck in this run";
     row.place = PlaceText(input, finding.source, site.stack, site.line, stacks);
   }

@@ -53,12 +53,13 @@ class Child {
   pid_t pid() const { return pid_; }
   void Signal(int signal) const { kill(pid_, signal); }
   std::string out() const { return ReadFile(folder_ + "/out"); }
+  std::string err() const { return ReadFile(folder_ + "/err"); }
 
   Ran Wait() {
     int status = 0;
     waitpid(pid_, &status, 0);
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    return {code, out(), ReadFile(folder_ + "/err")};
+    return {code, out(), err()};
   }
 
  private:

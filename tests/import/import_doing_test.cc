@@ -77,14 +77,22 @@ TEST(PlugIn, GapsMakeTheCoverageIncomplete) {
 }
 
 TEST(PlugIn, PyTorchWithoutItIsAGap) {
-  Feeder without, with;
+  Feeder without, with, launcher;
   const trace::Module image{.path = "/x/torch/lib/libc10_cuda.so"};
-  without.Note(1, image).End();
-  with.Text(1, "attached").Note(1, image).Note(1, trace::PlugIn{0, 1}).End();
+  const trace::Alloc block{.address = 0x1000, .bytes = 64, .kind = 1, .context = kContext};
+  without.Context().Note(1, image).Call(1, block).End();
+  with.Context()
+      .Text(1, "attached")
+      .Note(1, image)
+      .Note(1, trace::PlugIn{0, 1})
+      .Call(1, block)
+      .End();
+  launcher.Note(1, image).End();
   EXPECT_FALSE(without.importer.coverage().complete);
   EXPECT_TRUE(without.HasNote("PyTorch runs without StreamSan's plug-in"));
   EXPECT_TRUE(with.importer.coverage().complete);
   EXPECT_TRUE(with.importer.coverage().notes.empty());
+  EXPECT_TRUE(launcher.importer.coverage().complete);  // it has no blocks
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# fuzz/seeds.sh FOLDER: real files for each libFuzzer target, under FOLDER/TARGET. From anywhere.
+set -euo pipefail
+out=$(realpath -m "$1")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Copies files $2... into the folder of target $1, each under a name of its own.
+seed() {
+  local target=$1 file
+  shift
+  mkdir -p "$out/$target"
+  for file in "$@"; do cp "$file" "$out/$target/${file//\//_}"; done
+}
+
+files() { git ls-files "$@"; }
+
+mapfile -t litmus < <(files 'tests/litmus/*.litmus')
+mapfile -t pipes < <(files 'tests/litmus/*.pipe')
+mapfile -t traces < <(find tests/gpu_traces -name '*.sst' -size -16k)
+seed litmus_parser_fuzz "${litmus[@]}"
+seed pipe_parser_fuzz "${pipes[@]}"
+seed trace_reader_fuzz "${traces[@]}"
+mapfile -t recordings < <(files 'tests/gpu_traces/pipeline/*.sslog')
+seed pipe_recording_fuzz "${recordings[@]}"
+
+fixtures=tests/kernels/fixtures
+seed cubin_reader_fuzz $fixtures/*.fatbin
+seed sass_fuzz
+for file in "$fixtures"/{tma,more}_sm*.cubin.zst; do
+  zstd -qdf "$file" -o "$out/cubin_reader_fuzz/$(basename "$file" .zst)"
+done
+# One function each: mutations of a whole module would mostly be of what was read already.
+for file in "$fixtures"/*_sm*.sass.zst; do
+  zstd -qdc "$file" | awk -v name="$out/sass_fuzz/$(basename "$file" .sass.zst)" '
+    /\.section[ \t]+\.text\./ { if (to) close(to); to = name "." ++n; lines = 0 }
+    to && ++lines < 400 { print > to }'
+done
+for file in "$fixtures"/*.raw.zst; do
+  zstd -qdc "$file" | awk 'NR <= 300' >"$out/sass_fuzz/$(basename "$file" .zst)"
+done
+
+mkdir -p "$out/suppressions_fuzz"
+printf '# known\nlifetime:unpermuted\nrace-*:combine_?\n*:moe.cc:211\n' >"$out/suppressions_fuzz/good"
+printf 'lifetime\n' >"$out/suppressions_fuzz/without_glob"
+printf 'redundant-wait:done*\n\n  *:*  # all\n' >"$out/suppressions_fuzz/advice"

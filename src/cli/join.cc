@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <unordered_map>
+
+#include "src/cli/analysed.h"
+#include "src/program/picture.h"
+
+namespace ss {
+namespace {
+
+template <typename T>
+void Append(std::vector<T>& to, std::vector<T>& from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+void AddUnmodelled(Coverage& to, const Coverage& from) {
+  for (const Coverage::Unmodelled& call : from.unmodelled) {
+    auto same = [&](const Coverage::Unmodelled& other) { return other.name == call.name; };
+    auto at = std::find_if(to.unmodelled.begin(), to.unmodelled.end(), same);
+    if (at == to.unmodelled.end()) {
+      to.unmodelled.push_back(call);
+    } else {
+      at->count += call.count;
+    }
+  }
+  std::stable_sort(to.unmodelled.begin(), to.unmodelled.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
+}
+
+// Ranks mostly say the same: once is enough.
+void AddNotes(std::vector<std::string>& to, const std::vector<std::string>& from) {
+  for (const std::string& note : from) {
+    if (std::find(to.begin(), to.end(), note) == to.end()) to.push_back(note);
+  }
+}
+
+void AddCoverage(Coverage& to, const Coverage& from) {
+  to.complete = to.complete && from.complete;
+  to.late = to.late || from.late;
+  to.dropped += from.dropped;
+  to.calls += from.calls;
+  to.calls_modelled += from.calls_modelled;
+  to.launches += from.launches;
+  to.launches_resolved += from.launches_resolved;
+  to.muted_private += from.muted_private;
+  AddUnmodelled(to, from);
+  AddNotes(to.notes, from.notes);
+}
+
+void AddStats(Stats& to, const Stats& from) {
+  to.operations += from.operations;
+  to.accesses += from.accesses;
+  to.lanes += from.lanes;
+  to.seconds += from.seconds;
+}
+
+// Pictures are shared; what is changed is a copy.
+template <typename Change>
+void ChangePictures(Report& report, Change change) {
+  for (auto& picture : report.pictures) {
+    auto changed = std::make_shared<Picture>(*picture);
+    change(*changed);
+    picture = std::move(changed);
+  }
+}
+
+void SetSources(Report& report) {
+  ChangePictures(report, [&](Picture& picture) { picture.source = report.program; });
+  for (Finding& finding : report.findings) finding.source = report.program;
+  for (Advice& advice : report.advice) advice.source = report.program;
+}
+
+template <typename F>
+void ForEachStack(Analysed& analysed, F f) {
+  for (Finding& finding : analysed.report.findings) {
+    f(finding.buffer.alloc_stack);
+    for (Site* site : {&finding.first, &finding.second, &finding.reuse, &finding.producer}) {
+      f(site->stack);
+    }
+    for (Site& site : finding.timeline) f(site.stack);
+    for (Site& site : finding.evidence_sites) f(site.stack);
+  }
+  ChangePictures(analysed.report, [&](Picture& picture) {
+    for (Picture::Operation& op : picture.operations) f(op.stack);
+  });
+  for (Advice& advice : analysed.report.advice) f(advice.site.stack);
+  for (CommEnd& end : analysed.calls.comms) f(end.stack);
+  for (CollectiveOp& op : analysed.calls.ops) f(op.stack);
+}
+
+// The ids of several processes must not meet.
+void MoveStacks(Analysed& analysed, StackId offset) {
+  for (ProcessStacks::Stack& stack : analysed.stacks.stacks) stack.id += offset;
+  ForEachStack(analysed, [&](StackId& stack) {
+    if (stack != 0) stack += offset;
+  });
+}
+
+std::vector<RankCalls> TakeRanks(std::vector<Analysed>& inputs) {
+  std::vector<RankCalls> ranks;
+  for (Analysed& input : inputs) {
+    if (!input.calls.comms.empty()) ranks.push_back(std::move(input.calls));
+  }
+  std::stable_sort(ranks.begin(), ranks.end(),
+                   [](const RankCalls& a, const RankCalls& b) { return a.rank < b.rank; });
+  return ranks;
+}
+
+Report Merge(std::vector<Analysed>& inputs) {
+  Report merged = std::move(inputs.front().report);
+  std::vector<std::string> programs{merged.program};
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    Report& report = inputs[i].report;
+    // The ranks of a job are one program.
+    if (std::find(programs.begin(), programs.end(), report.program) == programs.end()) {
+      programs.push_back(report.program);
+      merged.program += " " + report.program;
+    }
+    Append(merged.findings, report.findings);
+    Append(merged.advice, report.advice);
+    Append(merged.pictures, report.pictures);
+    AddCoverage(merged.coverage, report.coverage);
+    AddStats(merged.stats, report.stats);
+  }
+  return merged;
+}
+
+}  // namespace
+
+void AddTo(Symboliser& symbols, ProcessStacks process) {
+  symbols.AddProcess();
+  for (ModuleMap& module : process.modules) symbols.AddModule(std::move(module));
+  for (ProcessStacks::Stack& stack : process.stacks) {
+    symbols.AddStack(stack.id, std::move(stack.front), std::move(stack.addresses));
+  }
+}
+
+void KeepReferenced(Analysed& analysed) {
+  std::unordered_map<StackId, StackId> ids;
+  ForEachStack(analysed, [&](StackId stack) { ids[stack] = 0; });
+  std::vector<ProcessStacks::Stack>& stacks = analysed.stacks.stacks;
+  std::erase_if(stacks, [&](const ProcessStacks::Stack& stack) { return !ids.contains(stack.id); });
+  StackId last = 0;
+  for (ProcessStacks::Stack& stack : stacks) stack.id = ids[stack.id] = ++last;
+  ForEachStack(analysed, [&](StackId& stack) { stack = ids[stack]; });
+  if (stacks.empty()) analysed.stacks.modules.clear();
+}
+
+StackId HighestStack(const ProcessStacks& stacks) {
+  StackId highest = 0;
+  for (const ProcessStacks::Stack& stack : stacks.stacks) highest = std::max(highest, stack.id);
+  return highest;
+}
+
+Report Join(std::vector<Analysed> inputs, const CollectiveOptions& options, Symboliser& symbols) {
+  if (inputs.empty()) return {};
+  StackId offset = 0;
+  for (Analysed& input : inputs) {
+    const StackId highest = HighestStack(input.stacks);
+    MoveStacks(input, offset);
+    offset += highest;
+    AddTo(symbols, std::move(input.stacks));
+  }
+  if (inputs.size() > 1) {
+    for (Analysed& input : inputs) SetSources(input.report);
+  }
+  CollectiveMatch match = MatchCollectives(TakeRanks(inputs), options);
+  Report report = Merge(inputs);
+  Append(match.findings, report.findings);
+  report.findings = std::move(match.findings);
+  if (!match.gaps.empty()) report.coverage.complete = false;
+  AddNotes(report.coverage.notes, match.gaps);
+  return report;
+}
+
+}  // namespace ss
