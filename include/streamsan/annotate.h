@@ -57,6 +57,7 @@ typedef struct streamsan_table {
   streamsan_context* (*thread_context)(void);
   void (*plug_in)(uint32_t gap, const char* text);
   uint32_t (*mark)(uint64_t token);
+  void (*host_pool_alloc)(const void* pool, const void* base, size_t bytes);
 } streamsan_table;
 
 static inline const streamsan_table* streamsan_find(void) {
@@ -107,6 +108,11 @@ static inline void streamsan_acquire(const void* tag) { STREAMSAN_CALL_(acquire,
 static inline void streamsan_pool_alloc(const void* pool, const void* base, size_t bytes,
                                         const void* stream) {
   STREAMSAN_CALL_(pool_alloc, pool, base, bytes, stream);
+}
+/* The same for a caching allocator of pinned memory: its blocks belong to no stream. Freed, one may
+ * be handed out at once to whatever thread asks, but for the streams of pool_record_use. */
+static inline void streamsan_host_pool_alloc(const void* pool, const void* base, size_t bytes) {
+  STREAMSAN_CALL_(host_pool_alloc, pool, base, bytes);
 }
 /* The last reference is dropped: the block may be handed out again at once to its owner stream. */
 static inline void streamsan_pool_free(const void* pool, const void* base) {

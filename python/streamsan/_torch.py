@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import functools
 import sys
 import threading
 from typing import Any, Callable, Optional
@@ -69,16 +70,40 @@ def _on_cuda(torch: Any) -> None:
         _say(True, f"{message.value.decode()}: what its allocator does is not seen")
     else:
         _say(False, "cudaMallocAsync" if attached == 1 else "caching allocator")
+    if helper.attach_host_allocator() < 0:
+        _say(True, "the allocator of pinned memory is not seen: its reuse is not judged")
     helper.attach_operators()
     _say(False, "operators" if helper.has_python_frames else "operators, without Python lines")
     _watch_modules(torch, helper)
+    _watch_reads(torch, helper)
     atexit.register(_guarded, _at_exit, helper)
 
 
 def _at_exit(helper: Helper) -> None:
-    unseen = helper.counts().unseen_recordings
-    if unseen:
-        _say(True, f"{unseen} blocks waited for streams that were recorded unseen")
+    counts = helper.counts()
+    if counts.unseen_recordings:
+        _say(True, f"{counts.unseen_recordings} blocks waited for streams that were recorded unseen")
+    if counts.unknown_host_blocks:
+        _say(True, f"{counts.unknown_host_blocks} pinned blocks whose end cannot be seen")
+
+
+def _watch_reads(torch: Any, helper: Helper) -> None:
+    """Methods that hand a tensor's memory to Python without an operator: the CPU reads it there."""
+
+    def wrap(name: str) -> None:
+        plain = getattr(torch.Tensor, name)
+
+        @functools.wraps(plain)
+        def read(self: Any, *arguments: Any, **named: Any) -> Any:
+            plainly = type(self) is torch.Tensor and self.is_cpu and self.layout is torch.strided
+            if plainly and not torch.compiler.is_compiling():
+                helper.host_read(self.data_ptr(), self.nbytes)
+            return plain(self, *arguments, **named)
+
+        setattr(torch.Tensor, name, read)
+
+    for name in ("numpy", "tolist"):
+        wrap(name)
 
 
 def _watch_modules(torch: Any, helper: Helper) -> None:

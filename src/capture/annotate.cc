@@ -91,6 +91,17 @@ void PoolAlloc(const void* pool, const void* base, size_t bytes, const void* str
                                            .stack = stack});
 }
 
+void HostPoolAlloc(const void* pool, const void* base, size_t bytes) {
+  Thread* thread = Annotating();
+  if (!thread) return;
+  TellContext(*thread, thread->ring->Next());
+  Widen(base, bytes);
+  uint64_t stack = SS_STACK(*thread);
+  Note(*thread,
+       trace::view::NotePoolAlloc{
+           .pool = Word(pool), .address = Word(base), .bytes = bytes, .stack = stack, .host = 1});
+}
+
 void PoolFree(const void* pool, const void* base) {
   Thread* thread = Annotating();
   if (!thread) return;
@@ -198,6 +209,7 @@ extern "C"
         .thread_context = ThreadContext,
         .plug_in = PlugIn,
         .mark = Mark,
+        .host_pool_alloc = HostPoolAlloc,
 };
 
 }  // namespace ss::capture

@@ -150,17 +150,24 @@ void Importer::State::On(const trace::FreeAsync& record) {
   CheckOverlap(*held_.Find(held_.last()), Queues(stream));
 }
 
-// An empty block is one byte long, so that its free finds it.
+// An empty block is one byte long, so that its free finds it. One of host memory has no owner: what
+// may happen next to it is anybody's write.
 void Importer::State::On(const trace::NotePoolAlloc& record) {
   if (record.address == 0) return;
   const Range range = MakeRange(record.address, std::max<uint64_t>(record.bytes, 1));
   if (range.begin == range.end) return;
-  const StreamLife stream = StreamOf(record.stream, record.context);
   blocks_.clear();
   memory_.OverlappingPool(range.begin, range.end, blocks_);
   EndMissed(blocks_);
   const MemoryMap::Found segment = memory_.Find(range.begin);
   Block& block = *memory_.AddPool(range.begin, range.end);
+  if (record.host != 0) {
+    block.kind = block.accessed = MemoryKind::kPinned;
+    block.pool = 1 + pools_.Get(record.pool);
+    BeginTenancy(block, OpKind::kAlloc, ContextLife{}, record.stack);
+    return;
+  }
+  const StreamLife stream = StreamOf(record.stream, record.context);
   block.kind = block.accessed = MemoryKind::kCaching;
   if (segment.block != nullptr && IsHostSide(segment.block->kind))
     block.accessed = segment.block->kind;
@@ -188,6 +195,8 @@ void Importer::State::On(const trace::NotePoolRecordUse& record) {
   Op& op = EmitOn(OpKind::kRecordStream, stream, record.stack);
   op.object = found.block->buffer;
   op.name = found.block->name;
+  // Of pinned memory the copies tell the allocator, and nobody could leave it out.
+  if (found.block->kind == MemoryKind::kPinned) op.flags |= kAllocatorInternal;
   AddBlockRange(*found.block);
 }
 
