@@ -22,6 +22,7 @@ __all__ = [
     "device_flag",
     "fill",
     "host_access",
+    "host_pool_alloc",
     "in_pool",
     "kernel_access",
     "mark",
@@ -72,6 +73,7 @@ class _Table(ctypes.Structure):
         ("thread_context", ctypes.CFUNCTYPE(_POINTER)),
         ("plug_in", ctypes.CFUNCTYPE(None, _U32, _TEXT)),
         ("mark", ctypes.CFUNCTYPE(_U32, ctypes.c_uint64)),
+        ("host_pool_alloc", ctypes.CFUNCTYPE(None, _POINTER, _POINTER, _SIZE)),
     ]
 
 
@@ -135,6 +137,11 @@ def acquire(tag: int) -> None:
 def pool_alloc(pool: int, base: int, size: int, stream: int) -> None:
     """A custom caching allocator gives out a block that belongs to `stream`."""
     _call("pool_alloc", pool, base, size, stream)
+
+
+def host_pool_alloc(pool: int, base: int, size: int) -> None:
+    """The same for a caching allocator of pinned memory, whose blocks belong to no stream."""
+    _call("host_pool_alloc", pool, base, size)
 
 
 def pool_free(pool: int, base: int) -> None:

@@ -113,6 +113,38 @@ def test_annotations_reach_the_report(watched) -> None:  # type: ignore[no-untyp
     assert done.stdout.strip() == "the block,queue 0,queue 1", done.stderr
 
 
+PINNED = """
+    from streamsan import annotate, session
+    pinned, device, queue = U(), alloc(), stream()
+    check(cuda.cuMemHostAlloc(ctypes.byref(pinned), ctypes.c_size_t(4096), 0))
+    def block(record):
+        annotate.host_pool_alloc(7, pinned.value, 4096)
+        annotate.host_access(pinned.value, 4096, annotate.Mode.WRITE)
+        check(cuda.cuMemcpyHtoDAsync_v2(device, ctypes.c_void_p(pinned.value), ctypes.c_size_t(4096), queue))
+        if record:
+            annotate.pool_record_use(7, pinned.value, queue.value)
+    def show():
+        print([(hazard.code, hazard.confidence) for hazard in session().report()])
+"""
+
+
+@needs_vgpu
+@pytest.mark.parametrize(
+    ("rest", "found"),
+    [
+        ("block(False); annotate.pool_free(7, pinned.value)", "[('lifetime', 'certain')]"),
+        ("block(True); annotate.pool_free(7, pinned.value); block(True)", "[]"),
+        ("block(True); annotate.host_access(pinned.value, 8, annotate.Mode.WRITE)", "[('host-race', 'certain')]"),
+        ("block(True); annotate.host_access(pinned.value, 8, annotate.Mode.READ)", "[]"),
+        ("block(True); cuda.cuStreamSynchronize(queue); annotate.host_access(pinned.value, 8, annotate.Mode.WRITE)", "[]"),
+    ],
+    ids=["unrecorded", "recorded", "overwritten", "read-too", "waited"],
+)
+def test_pinned_memory_of_a_caching_allocator(watched, rest, found) -> None:  # type: ignore[no-untyped-def]
+    done = watched(textwrap.dedent(PINNED) + rest + "\nshow()\n")
+    assert done.stdout.strip() == found, done.stderr
+
+
 @needs_vgpu
 def test_what_a_framework_says_is_in_names_and_stacks(watched) -> None:  # type: ignore[no-untyped-def]
     text = """
