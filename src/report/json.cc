@@ -1,5 +1,6 @@
 #include "src/program/op_names.h"
 #include "src/report/coverage.h"
+#include "src/report/identity.h"
 #include "src/report/json_parts.h"
 #include "src/report/print.h"
 #include "src/report/words.h"
@@ -102,7 +103,7 @@ Json EdgeJson(const Finding& finding) {
 
 Json HazardJson(const PrintInput& input, const Selection::Hazard& hazard) {
   const Finding& finding = *hazard.finding;
-  return {{"id", finding.id},
+  return {{"id", StableId(input.symbols, finding)},
           {"code", finding.code},
           {"severity", finding.severity == Severity::kError ? "error" : "warning"},
           {"confidence", Name(hazard.confidence)},
