@@ -58,6 +58,7 @@ typedef struct streamsan_table {
   void (*plug_in)(uint32_t gap, const char* text);
   uint32_t (*mark)(uint64_t token);
   void (*host_pool_alloc)(const void* pool, const void* base, size_t bytes);
+  void (*pause)(uint32_t on);
 } streamsan_table;
 
 static inline const streamsan_table* streamsan_find(void) {
@@ -162,6 +163,10 @@ static inline streamsan_context* streamsan_thread_context(void) {
 static inline void streamsan_plug_in(int gap, const char* text) {
   STREAMSAN_CALL_(plug_in, (uint32_t)(gap != 0), text);
 }
+
+/* Records nothing of this process from here on, or again with 0: what the program does meanwhile is
+ * unknown, and the report's coverage is incomplete. For measuring what recording costs. */
+static inline void streamsan_pause(int on) { STREAMSAN_CALL_(pause, (uint32_t)(on != 0)); }
 
 /* Asks `streamsan run` what it has found up to here; it answers in the file
  * STREAMSAN_ANSWERS/<token in hexadecimal>.json once it is there. Orders nothing. 0: nothing was

@@ -22,6 +22,7 @@ from typing import Any, Optional
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _SOURCES = (
     "_torch_allocator.h",
+    "_torch_experiment.h",
     "_torch_frames.c",
     "_torch_helper.cpp",
     "_torch_helper.h",
@@ -61,6 +62,11 @@ class Helper:
         self.attach_allocator.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
         self.attach_operators = library.streamsan_torch_attach_operators
         self.attach_operators.restype = None
+        self.pause = library.streamsan_torch_pause
+        self.pause.argtypes = [ctypes.c_int]
+        self.pause.restype = None
+        self.experiment = library.streamsan_torch_experiment
+        self.experiment.argtypes = [ctypes.c_char_p]
         self.attach_host_allocator = library.streamsan_torch_attach_host_allocator
         self.host_read = library.streamsan_torch_host_read
         self.host_read.argtypes = [ctypes.c_uint64, ctypes.c_uint64]

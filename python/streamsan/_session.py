@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import time
+from collections.abc import Iterator
 from typing import Optional
 
 from . import _torch, annotate
@@ -45,6 +47,18 @@ class Session:
         not in here yet. NotWatched: nobody answers this process.
         """
         return _ask(timeout)[0] or _NOTHING
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Nothing of this process is recorded inside, and the report's coverage is incomplete: for measuring
+        what being watched costs."""
+        annotate.pause(True)
+        _torch.pause(True)
+        try:
+            yield
+        finally:
+            _torch.pause(False)
+            annotate.pause(False)
 
     def __repr__(self) -> str:
         return f"<streamsan.Session active={self.active} pid={self.pid} pytorch={self.pytorch!r}>"

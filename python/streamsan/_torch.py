@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import functools
+import os
 import sys
 import threading
 from typing import Any, Callable, Optional
@@ -46,6 +47,12 @@ def attach(torch: Any) -> None:
         _say(True, f"the plug-in does not know this version ({error!r}): its allocator is not seen")
 
 
+def pause(on: bool) -> None:
+    """Takes the operators' callback out, or puts it in again."""
+    if _helper is not None:
+        _helper.pause(int(on))
+
+
 def _guarded(action: Callable[[Any], None], torch: Any) -> None:
     try:
         action(torch)
@@ -64,12 +71,18 @@ def _on_cuda(torch: Any) -> None:
             _say(True, f"{trouble}: what its allocator does is not seen, operators have no names")
             return
         _helper = helper
+    experiment = os.environ.get("STREAMSAN_ALLOCATOR", "")  # streamsan run --allocator
+    if experiment and helper.experiment(experiment.encode()) < 0:
+        _say(True, f"--allocator={experiment} is not known")
     message = ctypes.create_string_buffer(256)
     attached = helper.attach_allocator(message, len(message))
     if attached < 0:
         _say(True, f"{message.value.decode()}: what its allocator does is not seen")
     else:
         _say(False, "cudaMallocAsync" if attached == 1 else "caching allocator")
+    if experiment:
+        natively = attached == 0
+        _say(not natively, f"freed memory: {experiment}" if natively else "--allocator needs the caching allocator")
     if helper.attach_host_allocator() < 0:
         _say(True, "the allocator of pinned memory is not seen: its reuse is not judged")
     helper.attach_operators()

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "_torch_experiment.h"
 #include "_torch_operators.h"
 #include "_torch_table.h"
 
@@ -57,6 +58,10 @@ void OnAlloc(ThreadState& thread, const TraceEntry& entry) {
   streamsan_pool_alloc(PoolOf(entry), reinterpret_cast<void*>(entry.addr_), entry.size_,
                        entry.stream_);
   Count(&g_counts.allocations);
+  if (g_experiment != Experiment::kNone) {
+    NoteLive({PoolOf(entry), static_cast<size_t>(entry.addr_), static_cast<size_t>(entry.size_),
+              entry.stream_, static_cast<int>(entry.device_), false});
+  }
   if (thread.depth == 0 || thread.depth > kMaxDepth) return;
   Frame& frame = thread.frames[thread.depth - 1];
   frame.alloc_base = entry.addr_;
@@ -64,16 +69,22 @@ void OnAlloc(ThreadState& thread, const TraceEntry& entry) {
   frame.alloc_stream = entry.stream_;
 }
 
-void OnFree(ThreadState& thread, const TraceEntry& entry) {
+void TellFree(ThreadState& thread, const void* pool, size_t base) {
   streamsan_context outer = *thread.slot;
   if (thread.depth == 0) {
     thread.slot->site_text = streamsan_torch_python_site();
   }
-  streamsan_pool_free(PoolOf(entry), reinterpret_cast<void*>(entry.addr_));
+  streamsan_pool_free(pool, reinterpret_cast<void*>(base));
   *thread.slot = outer;
-  thread.freeing = entry.addr_;
-  thread.freeing_recorded = TakeRecorded(entry.addr_);
   Count(&g_counts.frees);
+}
+
+void OnFree(ThreadState& thread, const TraceEntry& entry) {
+  size_t base = entry.addr_;
+  bool held = g_experiment != Experiment::kNone && SettleHeld(base, PoolOf(entry));
+  if (!held) TellFree(thread, PoolOf(entry), base);
+  thread.freeing = held ? 0 : base;
+  thread.freeing_recorded = TakeRecorded(base);
 }
 
 void OnTrace(const TraceEntry& entry) {
@@ -102,6 +113,7 @@ struct InAllocator {
 
 c10::DataPtr AllocateHere(c10::Allocator* self, size_t bytes) {
   InAllocator inside;
+  if (g_experiment != Experiment::kNone) return AllocateHeld(self, bytes, g_allocate);
   return g_allocate(self, bytes);
 }
 
@@ -116,7 +128,9 @@ void* RawAllocOnHere(CUDAAllocator* self, size_t bytes, cudaStream_t stream) {
 }
 
 void RecordStreamHere(CUDAAllocator* self, const c10::DataPtr& data, c10::cuda::CUDAStream stream) {
-  if (data.get() && data.get_deleter() == self->raw_deleter()) {  // others the allocator ignores
+  c10::DeleterFnPtr deleter = data.get_deleter();
+  bool ours = deleter == self->raw_deleter() || deleter == HoldDelete;
+  if (data.get() && ours) {  // others the allocator ignores
     size_t base = reinterpret_cast<size_t>(data.get());
     {
       std::lock_guard<std::mutex> guard(g_recorded_lock);

@@ -21,6 +21,8 @@ void OnFork() {
   streamsan_torch_forked = 1;
 }
 
+at::CallbackHandle g_operators = 0;
+
 int Fail(char* message, size_t size, const char* text) {
   snprintf(message, size, "%s", text);
   return -1;
@@ -49,6 +51,13 @@ int streamsan_torch_forked = 0;
   }
 }
 
+[[gnu::visibility("default")]] int streamsan_torch_experiment(const char* name) {
+  std::string word = name;
+  if (word != "hold" && word != "poison") return -1;
+  g_experiment = word == "hold" ? Experiment::kHold : Experiment::kPoison;
+  return 0;
+}
+
 [[gnu::visibility("default")]] int streamsan_torch_attach_host_allocator(void) {
   try {
     return RedirectHost() ? 0 : -1;
@@ -69,10 +78,19 @@ int streamsan_torch_forked = 0;
 
 [[gnu::visibility("default")]] void streamsan_torch_attach_operators(void) {
   if (!g_forwards) g_forwards = new Forward[kForwards];
-  at::addGlobalCallback(
+  g_operators = at::addGlobalCallback(
       at::RecordFunctionCallback(OnBegin, OnEnd)
           .needsInputs(true)
           .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+}
+
+[[gnu::visibility("default")]] void streamsan_torch_pause(int on) {
+  if (g_operators == 0) return;
+  if (on) {
+    at::disableCallback(g_operators);
+  } else {
+    at::reenableCallback(g_operators);
+  }
 }
 
 [[gnu::visibility("default")]] uint64_t streamsan_torch_module(uint64_t text) {

@@ -24,7 +24,11 @@ typedef struct streamsan_torch_counts {
 /* Call once CUDA is initialised: 0 attached, 1 nothing to attach to (cudaMallocAsync), -1 with a
  * message. */
 int streamsan_torch_attach_allocator(char* message, size_t size);
+/* Before anything is allocated: "hold" or "poison". 0, or -1 for another word. */
+int streamsan_torch_experiment(const char* name);
 void streamsan_torch_attach_operators(void);
+/* Takes the operators' callback out, or puts it in again. */
+void streamsan_torch_pause(int on);
 /* 0 attached, -1 this PyTorch has none that is known. */
 int streamsan_torch_attach_host_allocator(void);
 /* The CPU reads [base, base + bytes) now; nothing where that is no pinned memory of PyTorch's. */

@@ -26,6 +26,7 @@ __all__ = [
     "in_pool",
     "kernel_access",
     "mark",
+    "pause",
     "plug_in",
     "pool_alloc",
     "pool_free",
@@ -74,6 +75,7 @@ class _Table(ctypes.Structure):
         ("plug_in", ctypes.CFUNCTYPE(None, _U32, _TEXT)),
         ("mark", ctypes.CFUNCTYPE(_U32, ctypes.c_uint64)),
         ("host_pool_alloc", ctypes.CFUNCTYPE(None, _POINTER, _POINTER, _SIZE)),
+        ("pause", ctypes.CFUNCTYPE(None, _U32)),
     ]
 
 
@@ -189,6 +191,11 @@ def mark(token: int) -> bool:
     """Asks `streamsan run` what it has found up to here: use ``streamsan.session().report()``. False: nothing
     was recorded of this process."""
     return bool(_call("mark", token))
+
+
+def pause(on: bool) -> None:
+    """Records nothing from here on (False: again): use ``streamsan.session().paused()``."""
+    _call("pause", int(on))
 
 
 def thread_name(name: str) -> None:

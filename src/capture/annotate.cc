@@ -177,6 +177,13 @@ uint32_t Mark(uint64_t token) {
   return 1;
 }
 
+void PlugIn(uint32_t gap, const char* text);
+
+void Pause(uint32_t on) {
+  if (on) PlugIn(1, "recording was paused by the program");
+  PauseRecording(on != 0);
+}
+
 void PlugIn(uint32_t gap, const char* text) {
   Thread* thread = Annotating();
   if (!thread) return;
@@ -210,6 +217,7 @@ extern "C"
         .plug_in = PlugIn,
         .mark = Mark,
         .host_pool_alloc = HostPoolAlloc,
+        .pause = Pause,
 };
 
 }  // namespace ss::capture

@@ -222,6 +222,23 @@ def test_plug_ins_gaps_are_in_the_coverage(watched) -> None:  # type: ignore[no-
 
 
 @needs_vgpu
+def test_what_is_done_in_a_pause_is_not_judged(watched) -> None:  # type: ignore[no-untyped-def]
+    text = """
+        import streamsan
+        session = streamsan.session()
+        with session.paused():
+            race()
+        print(len(session.report()))
+        race()
+        print(len(session.report()))
+    """
+    done = watched(text)
+    assert done.stdout.split() == ["0", "1"], done.stderr
+    assert "recording was paused by the program" in done.stderr
+    assert "INCOMPLETE" in done.stderr
+
+
+@needs_vgpu
 def test_recording_answers_nobody(run_python, command, python_path, tmp_path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "driver.py").write_text(DRIVER)
     text = """
