@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "src/detect/op_log.h"
+#include "src/detect/running.h"
 #include "src/model/order.h"
 #include "src/model/shadow.h"
 #include "src/model/tenant.h"
@@ -39,6 +40,7 @@ struct CheckResult {
   std::vector<Finding> findings;
   std::vector<std::string> keys;  // of the findings, in step: equal keys = equal code and sites
   std::vector<Advice> advice;
+  std::vector<Site> running;  // the last work of each stream, if no thread has seen its end
   bool unsettled = false;  // signals or ranks: the clocks were still changing when the walks ended
   uint64_t muted_private = 0;
   uint64_t untracked_bytes_accesses = 0;  // accesses that touched memory nobody allocated
@@ -165,6 +167,7 @@ class Checker {
   mutable Order order_;
   Shadow shadow_;
   OpLog log_;
+  Running running_;
   std::unordered_map<BufferId, Tenant*> live_;
   std::vector<std::unique_ptr<Tenant>> tenants_, spare_tenants_;
   std::map<OwnerKey, std::vector<Pending>> pending_;

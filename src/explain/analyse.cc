@@ -130,6 +130,7 @@ Report Explain(const Tape& tape, const CheckOptions& check, const AnalyseOptions
   }
   report.findings = std::move(result.findings);
   report.advice = std::move(result.advice);
+  report.running = std::move(result.running);
   report.coverage.muted_private = result.muted_private;
   report.stats = result.stats;
   return report;
@@ -233,6 +234,7 @@ Report Analysis::Finish() {
     CheckResult result = s.checker->Finish();
     report.findings = std::move(result.findings);
     report.advice = std::move(result.advice);
+    report.running = std::move(result.running);
     report.coverage.muted_private = result.muted_private;
     report.stats = result.stats;
     report.coverage.notes.push_back(fmt::format(
@@ -240,6 +242,7 @@ Report Analysis::Finish() {
         "and fixes are missing",
         s.fed, s.max_kept));
   }
+  if (!s.names.recorded) report.running.clear();
   report.program = s.names.source;
   report.title = s.names.title;
   report.stats.seconds = Seconds(s.start);

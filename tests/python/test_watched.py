@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import shutil
@@ -236,6 +237,28 @@ def test_what_is_done_in_a_pause_is_not_judged(watched) -> None:  # type: ignore
     assert done.stdout.split() == ["0", "1"], done.stderr
     assert "recording was paused by the program" in done.stderr
     assert "INCOMPLETE" in done.stderr
+
+
+@needs_vgpu
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os._exit(0)", ""], ids=["killed", "left", "ended"])
+def test_a_program_that_is_killed_leaves_what_it_was_at(watched, tmp_path, end) -> None:  # type: ignore[no-untyped-def]
+    text = f"""
+        import os, json
+        from streamsan import annotate
+        block, one, other = alloc(), stream(), stream()
+        annotate.stream_name(one.value, "seen")
+        annotate.stream_name(other.value, "unseen")
+        check(cuda.cuMemsetD8Async(block, ctypes.c_ubyte(1), ctypes.c_size_t(64), one))
+        check(cuda.cuStreamSynchronize(one))
+        check(cuda.cuMemsetD8Async(U(block.value + 64), ctypes.c_ubyte(1), ctypes.c_size_t(64), other))
+        {end}
+    """
+    report = tmp_path / "report.json"
+    watched(text, "--format", "json", "--report", str(report))
+    running = json.loads(report.read_text())["running"]
+    assert [site["lane"] for site in running] == ([] if end == "" else ["unseen"])
+    said = watched(text).stderr
+    assert ("not seen to be over" in said) == (end != "")
 
 
 @needs_vgpu
