@@ -59,6 +59,7 @@ typedef struct streamsan_table {
   uint32_t (*mark)(uint64_t token);
   void (*host_pool_alloc)(const void* pool, const void* base, size_t bytes);
   void (*pause)(uint32_t on);
+  void (*operator_tensors)(const uint64_t* triples, uint32_t count, uint32_t complete);
 } streamsan_table;
 
 static inline const streamsan_table* streamsan_find(void) {
@@ -162,6 +163,15 @@ static inline streamsan_context* streamsan_thread_context(void) {
  * coverage is incomplete, and says so in these words. */
 static inline void streamsan_plug_in(int gap, const char* text) {
   STREAMSAN_CALL_(plug_in, (uint32_t)(gap != 0), text);
+}
+
+/* The memory of the operator that this thread is in, as its schema says: `count` triples (address,
+ * bytes, mode), mode bits 1 read, 2 written, 8 or neither. What the machine code of the kernels
+ * launched from here on leaves open is taken from it; `complete` = they touch nothing else. Adds to
+ * what was told before; none = the operator is over. */
+static inline void streamsan_operator_tensors(const uint64_t* triples, uint32_t count,
+                                              int complete) {
+  STREAMSAN_CALL_(operator_tensors, triples, count, (uint32_t)(complete != 0));
 }
 
 /* Records nothing of this process from here on, or again with 0: what the program does meanwhile is

@@ -30,6 +30,7 @@ _SOURCES = (
     "_torch_operators.h",
     "_torch_pinned.h",
     "_torch_table.h",
+    "_torch_tensors.h",
 )
 _TIMEOUT = 600  # seconds of one compiler call
 

@@ -3,8 +3,6 @@
 #ifndef STREAMSAN_TORCH_OPERATORS_H_
 #define STREAMSAN_TORCH_OPERATORS_H_
 
-#include <ATen/core/Tensor.h>
-#include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
 #include <string.h>
 
@@ -16,6 +14,7 @@
 
 #include "_torch_helper.h"
 #include "_torch_pinned.h"
+#include "_torch_tensors.h"
 #include "streamsan/annotate.h"
 
 namespace {
@@ -34,7 +33,8 @@ struct Operator {
   std::string name;
   uint64_t text = 0;  // the capture library's id of the name
   Kind kind = kPlain;
-  bool touches = true;  // the data of its tensors: not one that makes views or new tensors
+  bool touches = true;      // the data of its tensors: not one that makes views or new tensors
+  bool takes_list = false;  // of tensors: its kernels get at them through tables
 };
 
 struct HostAccess {
@@ -54,6 +54,7 @@ struct Frame {
   void* alloc_stream = nullptr;
   uint32_t host_accesses = 0;
   HostAccess host[kMaxHostAccesses];
+  bool told_tensors = false;
 };
 
 struct ThreadState {
@@ -118,7 +119,8 @@ const Operator* Intern(const at::RecordFunction& fn, const char* name) {
   std::unique_ptr<Operator>& op = operators[name];
   if (!op) {
     Kind kind = KindOf(name);
-    op.reset(new Operator{name, streamsan_text(name), kind, TouchesData(fn, name, kind)});
+    op.reset(new Operator{name, streamsan_text(name), kind, TouchesData(fn, name, kind),
+                          TakesList(fn.operator_schema())});
   }
   return op.get();
 }
@@ -185,18 +187,10 @@ void EnterOperator(Frame& frame, const Frame* parent, streamsan_context* now) {
   if (!frame.keeps_name) now->operator_text = frame.op->text;
 }
 
-// The bytes between a tensor's first and last element, where they lie in pinned memory.
 bool PinnedRange(const at::Tensor& tensor, HostAccess* access) {
-  if (!tensor.has_storage() || tensor.numel() == 0) return false;
-  if (tensor.key_set().has(c10::DispatchKey::Python)) return false;  // a subclass, or no real data
-  access->base = reinterpret_cast<size_t>(tensor.const_data_ptr());
+  access->base = BaseOf(tensor);
   if (!access->base || !g_pinned.Contains(access->base)) return false;
-  size_t elements = 1;
-  for (int64_t axis = 0; axis < tensor.dim(); ++axis) {
-    elements +=
-        static_cast<size_t>(tensor.size(axis) - 1) * static_cast<size_t>(tensor.stride(axis));
-  }
-  access->bytes = elements * tensor.element_size();
+  access->bytes = BytesOf(tensor);
   return true;
 }
 
@@ -275,6 +269,7 @@ std::unique_ptr<at::ObserverContext> OnBegin(const at::RecordFunction& fn) {
   frame.outer = *thread.slot;
   frame.alloc_base = 0;
   frame.host_accesses = 0;
+  frame.told_tensors = false;
   streamsan_context& now = *thread.slot;
   if (frame.backward) {
     frame.keeps_name = false;
@@ -285,6 +280,9 @@ std::unique_ptr<at::ObserverContext> OnBegin(const at::RecordFunction& fn) {
     Remember(fn, now);
   }
   if (frame.op->kind == kFills && parent && parent->op->kind == kAllocates) NoteFill(*parent);
+  if (frame.op->takes_list && !frame.backward && frame.op->touches) {
+    frame.told_tensors = OperatorTensors().Tell(fn);
+  }
   if (frame.op->touches && !frame.backward && g_pinned.any()) {
     FindHostAccesses(fn, frame, thread.depth > 1 ? &frame - 1 : nullptr);
   }
@@ -303,6 +301,7 @@ void OnEnd(const at::RecordFunction& fn, at::ObserverContext*) {
   for (uint32_t depth = thread.depth; depth > 0; --depth) {
     if (thread.frames[depth - 1].fn != &fn) continue;
     TellHostAccesses(thread.frames[depth - 1]);
+    if (thread.frames[depth - 1].told_tensors) TellNoTensors();
     thread.depth = depth - 1;
     *thread.slot = thread.frames[depth - 1].outer;
     return;

@@ -177,6 +177,21 @@ uint32_t Mark(uint64_t token) {
   return 1;
 }
 
+// In pieces that fit into a record whatever the numbers are.
+void OperatorTensors(const uint64_t* triples, uint32_t count, uint32_t complete) {
+  constexpr uint32_t kPiece = 256;
+  Thread* thread = CurrentThread();
+  if (!thread) return;
+  uint32_t done = 0;
+  do {
+    uint32_t piece = count - done < kPiece ? count - done : kPiece;
+    Note(*thread,
+         trace::view::OperatorTensors{.tensors = {triples + size_t{3} * done, size_t{3} * piece},
+                                      .complete = complete});
+    done += piece;
+  } while (done < count);
+}
+
 void PlugIn(uint32_t gap, const char* text);
 
 void Pause(uint32_t on) {
@@ -218,6 +233,7 @@ extern "C"
         .mark = Mark,
         .host_pool_alloc = HostPoolAlloc,
         .pause = Pause,
+        .operator_tensors = OperatorTensors,
 };
 
 }  // namespace ss::capture

@@ -42,6 +42,7 @@ void Importer::State::On(const trace::Launch& record) {
   op.name = doings_.Name(function.name, now_.life->doing);
   if (record.kind & kProgrammaticBit) op.flags |= PdlFlags(function);
   bool resolved = FindAccesses(function, record.words, op);
+  if (!now_.life->tensors.empty()) resolved = UseSchema(function, resolved);
   if (!now_.life->notes.empty()) {
     const Taken notes = TakeNotes(op, record.stream);
     if (notes.fill && op.access_count == 0) {
