@@ -43,12 +43,14 @@ void Importer::State::ReportUnresolved(Coverage& coverage) const {
 // Without its plug-in, the blocks inside PyTorch's segments are not known.
 void Importer::State::AddPlugIns(Coverage* coverage) const {
   for (StringId gap : gaps_) coverage->notes.push_back(strings_.Get(gap));
-  if (pytorch_ && !plug_in_) {
+  // One that only looks at the driver (a launcher of ranks) has no allocator yet.
+  const bool blind = pytorch_ && !plug_in_ && (launches_ != 0 || buffers_made_ != 0);
+  if (blind) {
     coverage->notes.push_back(
         "PyTorch runs without StreamSan's plug-in: what its caching allocator hands out and takes "
         "back is not seen (PYTHONPATH was cleared, or Python was started with -I or -E)");
   }
-  if (!gaps_.empty() || (pytorch_ && !plug_in_)) coverage->complete = false;
+  if (!gaps_.empty() || blind) coverage->complete = false;
 }
 
 Coverage Importer::State::MakeCoverage() const {
