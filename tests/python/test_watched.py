@@ -328,6 +328,43 @@ def test_pytest_fails_the_test_that_raced(pytester: pytest.Pytester, monkeypatch
     assert result.ret == 1
 
 
+LATE_FILE = """
+import ctypes
+from driver import *
+from streamsan import annotate
+
+begin()
+memory, owner, other = alloc(), stream(), stream()
+
+def test_frees_too_early():
+    annotate.pool_alloc(7, memory.value, 4096, owner.value)
+    check(cuda.cuMemsetD8Async(memory, ctypes.c_ubyte(1), ctypes.c_size_t(4096), other))
+    annotate.pool_free(7, memory.value)
+
+def test_allocates():
+    annotate.pool_alloc(7, memory.value, 4096, owner.value)
+"""
+
+
+@needs_vgpu
+def test_pytest_names_the_test_that_freed_too_early(pytester: pytest.Pytester, monkeypatch, python_path) -> None:  # type: ignore[no-untyped-def]
+    pytester.makepyfile(driver=DRIVER, test_late=LATE_FILE)
+    monkeypatch.setenv("PYTHONPATH", f"{python_path}:{pytester.path}")
+    monkeypatch.setenv("LD_LIBRARY_PATH", _vgpu())
+    plugin = () if _is_installed() else ("-p", "streamsan.pytest_plugin")
+    result = pytester.runpytest_subprocess("-v", *plugin, "--streamsan")
+    result.stdout.fnmatch_lines(
+        [
+            "*test_frees_too_early PASSED*",
+            "*test_allocates PASSED*",
+            "*StreamSan: caused by test_late.py::test_frees_too_early, found in test_late.py::test_allocates*",
+            "*StreamSan: 1 new hazard: lifetime H1*",
+            "*2 passed*",
+        ]
+    )
+    assert result.ret == 1
+
+
 def _is_installed() -> bool:
     from importlib.metadata import entry_points
 
