@@ -24,7 +24,11 @@ void Widen(const void* base, size_t bytes) {
 }
 
 uint64_t ContextFor(Thread& thread, uint64_t stream) {
-  return DriverLoaded() ? ContextOf(thread, stream) : 0;
+  if (!DriverLoaded()) return 0;
+  uint64_t context = ContextOf(thread, stream);
+  // A thread that has called nothing of CUDA yet (autograd's) speaks of the device's default
+  // stream.
+  return context ? context : OnlyContext();
 }
 
 // Only where it is inlined into the table's function does this name the program's call.
