@@ -52,17 +52,17 @@ class _Watcher:
 
     def __init__(self) -> None:
         self._known: set[str] = set()
-        self._ends: list[tuple[int, str]] = []  # operations when a test was over, its id
+        self._ends: list[tuple[int, str]] = []  # the last operation of a test, its id
         self._late: list[tuple[str, str]] = []  # (who caused it, text)
 
     def _ask(self) -> tuple[int, list[Hazard], str]:
-        """Operations so far, new hazards, the report."""
-        report, text = _session._ask(timeout=300.0)
+        """The last operation's number, new hazards, the report."""
+        report, text, last = _session._ask(timeout=300.0)
         if report is None:
             return 0, [], ""
         news = [hazard for hazard in report.hazards if hazard.id not in self._known]
         self._known.update(hazard.id for hazard in news)
-        return report.stats.operations, news, text
+        return last, news, text
 
     def _cause(self, hazard: Hazard) -> str:
         place = _place(hazard)

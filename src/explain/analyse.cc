@@ -193,6 +193,7 @@ struct Analysis::State {
   std::vector<Op> ops;
   std::vector<Access> accesses;
   uint64_t fed = 0;
+  OpId last_op = 0;
   bool signals = false, collectives = false;
   std::set<uint32_t> ranks;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
@@ -204,10 +205,13 @@ Analysis::~Analysis() = default;
 
 void Analysis::Feed(const Op& op, const Access* accesses) {
   State& s = *state_;
+  s.last_op = op.id;
   s.graphs.Feed(op, accesses, [&s](const Op& made, const Access* taken) { s.Take(made, taken); });
 }
 
 size_t Analysis::hazards() const { return state_->checker->hazards(); }
+
+OpId Analysis::last_op() const { return state_->last_op; }
 
 Report Analysis::SoFar() const {
   const State& s = *state_;
@@ -218,6 +222,7 @@ Report Analysis::SoFar() const {
   } else {
     report.coverage.notes.push_back("the program has become too long to be judged on the way");
   }
+  report.running.clear();  // it goes on
   report.program = s.names.source;
   report.stats.seconds = Seconds(s.start);
   return report;

@@ -50,6 +50,7 @@ class Analysis {
   void Feed(const Op& op, const Access* accesses);
   // Findings so far that are not absorbed: cheap, for progress lines.
   size_t hazards() const;
+  OpId last_op() const;  // that was fed
   // The report as it would be if the program ended here. Judges everything again, so ask only when
   // hazards() has changed. Empty, with a note, beyond `max_kept` operations.
   Report SoFar() const;
