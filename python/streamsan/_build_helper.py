@@ -29,6 +29,7 @@ _SOURCES = (
     "_torch_host_allocator.h",
     "_torch_operators.h",
     "_torch_pinned.h",
+    "_torch_schema.h",
     "_torch_table.h",
     "_torch_tensors.h",
 )

@@ -33,8 +33,8 @@ struct Operator {
   std::string name;
   uint64_t text = 0;  // the capture library's id of the name
   Kind kind = kPlain;
-  bool touches = true;      // the data of its tensors: not one that makes views or new tensors
-  bool takes_list = false;  // of tensors: its kernels get at them through tables
+  bool touches = true;  // the data of its tensors: not one that makes views or new tensors
+  Signature signature;
 };
 
 struct HostAccess {
@@ -92,7 +92,7 @@ Kind KindOf(const std::string& name) {
 }
 
 // Views alias an argument and write none; the others only look at sizes.
-bool TouchesData(const at::RecordFunction& fn, const std::string& name, Kind kind) {
+bool TouchesData(const Signature& signature, const std::string& name, Kind kind) {
   static const char* const kSizesOnly[] = {
       "aten::new_empty",   "aten::new_zeros",    "aten::new_ones",  "aten::new_full",
       "aten::zeros_like",  "aten::ones_like",    "aten::full_like", "aten::rand_like",
@@ -102,26 +102,29 @@ bool TouchesData(const at::RecordFunction& fn, const std::string& name, Kind kin
   for (const char* sizes : kSizesOnly) {
     if (name == sizes) return false;
   }
-  std::optional<c10::FunctionSchema> schema = fn.operator_schema();
-  if (!schema) return true;
-  bool view = false;
-  for (const c10::Argument& result : schema->returns()) view |= result.alias_info() != nullptr;
-  for (const c10::Argument& argument : schema->arguments()) {
-    if (argument.alias_info() && argument.alias_info()->isWrite()) return true;
-  }
-  return !view;
+  return signature.writes || !signature.aliases;
 }
 
+// One for each name and overload. Names of operators stay where they are, and each overload has its
+// own; names of other scopes are temporaries.
 const Operator* Intern(const at::RecordFunction& fn, const char* name) {
   static std::mutex lock;
+  static auto& by_address = *new std::unordered_map<const void*, const Operator*>;
   static auto& operators = *new std::unordered_map<std::string, std::unique_ptr<Operator>>;
   std::lock_guard<std::mutex> guard(lock);
-  std::unique_ptr<Operator>& op = operators[name];
+  if (auto known = by_address.find(name); known != by_address.end()) {
+    if (known->second->name == name) return known->second;
+  }
+  std::optional<c10::FunctionSchema> schema = fn.operator_schema();
+  std::string key = schema ? std::string(name) + '.' + schema->overload_name() : name;
+  std::unique_ptr<Operator>& op = operators[key];
   if (!op) {
     Kind kind = KindOf(name);
-    op.reset(new Operator{name, streamsan_text(name), kind, TouchesData(fn, name, kind),
-                          TakesList(fn.operator_schema())});
+    Signature signature = SignatureOf(schema);
+    bool touches = TouchesData(signature, name, kind);
+    op.reset(new Operator{name, streamsan_text(name), kind, touches, std::move(signature)});
   }
+  if (schema) by_address[name] = op.get();
   return op.get();
 }
 
@@ -237,14 +240,11 @@ void FindHostAccesses(const at::RecordFunction& fn, Frame& frame, Frame* parent)
   if (count == 0) return;
   if (parent) parent->host_accesses = 0;
   if (count == kDevices) return;
-  std::optional<c10::FunctionSchema> schema = fn.operator_schema();
-  if (!schema) return;
+  const std::vector<uint8_t>& modes = frame.op->signature.modes;
   for (uint32_t i = 0; i < count; ++i) {
-    const auto& arguments = schema->arguments();
-    if (found[i].at >= arguments.size()) continue;
-    const c10::AliasInfo* alias = arguments[found[i].at].alias_info();
+    if (found[i].at >= modes.size()) continue;
     HostAccess& access = frame.host[frame.host_accesses++] = found[i].access;
-    access.mode = alias && alias->isWrite() ? STREAMSAN_WRITE : STREAMSAN_READ;
+    access.mode = modes[found[i].at] & kWrites ? STREAMSAN_WRITE : STREAMSAN_READ;
   }
 }
 
@@ -280,8 +280,8 @@ std::unique_ptr<at::ObserverContext> OnBegin(const at::RecordFunction& fn) {
     Remember(fn, now);
   }
   if (frame.op->kind == kFills && parent && parent->op->kind == kAllocates) NoteFill(*parent);
-  if (frame.op->takes_list && !frame.backward && frame.op->touches) {
-    frame.told_tensors = OperatorTensors().Tell(fn);
+  if (frame.op->signature.takes_list && !frame.backward && frame.op->touches) {
+    frame.told_tensors = TellTensors(fn.inputs(), frame.op->signature);
   }
   if (frame.op->touches && !frame.backward && g_pinned.any()) {
     FindHostAccesses(fn, frame, thread.depth > 1 ? &frame - 1 : nullptr);

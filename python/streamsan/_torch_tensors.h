@@ -1,16 +1,15 @@
-// Where the tensors among an operator's arguments lie, and what it does to them by its schema.
+// Where the tensors among an operator's arguments lie.
 #ifndef STREAMSAN_TORCH_TENSORS_H_
 #define STREAMSAN_TORCH_TENSORS_H_
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/function_schema.h>
-#include <ATen/record_function.h>
+#include <ATen/core/ivalue.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <optional>
 #include <vector>
 
+#include "_torch_schema.h"
 #include "streamsan/annotate.h"
 
 namespace {
@@ -31,64 +30,28 @@ size_t BytesOf(const at::Tensor& tensor) {
   return elements * tensor.element_size();
 }
 
-bool IsTensorList(const c10::Type& type) {
-  return type.isSubtypeOf(*c10::ListType::ofTensors()) ||
-         type.isSubtypeOf(*c10::ListType::ofOptionalTensors());
+void AddTensor(const at::Tensor& tensor, uint64_t mode, std::vector<uint64_t>& triples) {
+  if (!tensor.defined() || !tensor.is_cuda()) return;
+  if (size_t base = BaseOf(tensor)) triples.insert(triples.end(), {base, BytesOf(tensor), mode});
 }
 
-bool TakesList(const std::optional<c10::FunctionSchema>& schema) {
-  if (!schema) return false;
-  for (const c10::Argument& argument : schema->arguments()) {
-    if (IsTensorList(*argument.type())) return true;
+// False: nothing to tell.
+bool TellTensors(c10::ArrayRef<const c10::IValue> inputs, const Signature& signature) {
+  std::vector<uint64_t> triples;
+  for (size_t at = 0; at < inputs.size() && at < signature.modes.size(); ++at) {
+    if (inputs[at].isTensor()) AddTensor(inputs[at].toTensor(), signature.modes[at], triples);
+    if (!inputs[at].isList()) continue;
+    for (const c10::IValue& item : inputs[at].toListRef()) {
+      if (item.isNone()) continue;  // an index that is left out
+      if (!item.isTensor()) break;
+      AddTensor(item.toTensor(), signature.modes[at], triples);
+    }
   }
-  return false;
+  if (triples.empty()) return false;
+  streamsan_operator_tensors(triples.data(), static_cast<uint32_t>(triples.size() / 3),
+                             signature.complete);
+  return true;
 }
-
-class OperatorTensors {
- public:
-  // False: nothing to tell.
-  bool Tell(const at::RecordFunction& fn) {
-    std::optional<c10::FunctionSchema> schema = fn.operator_schema();
-    if (!schema) return false;
-    const auto inputs = fn.inputs();
-    bool written = false;
-    for (size_t at = 0; at < inputs.size() && at < schema->arguments().size(); ++at) {
-      const c10::AliasInfo* alias = schema->arguments()[at].alias_info();
-      uint64_t mode = kReads;
-      // Operators that write several arguments mean some of them only in some cases.
-      if (alias && alias->isWrite())
-        mode = written ? kReads | kWrites | kPerhaps : kReads | kWrites;
-      written |= alias && alias->isWrite();
-      Add(inputs[at], mode);
-    }
-    if (triples_.empty()) return false;
-    bool complete = true;  // no tensor is made that is not among the arguments
-    for (const c10::Argument& result : schema->returns())
-      complete &= result.alias_info() != nullptr;
-    streamsan_operator_tensors(triples_.data(), static_cast<uint32_t>(triples_.size() / 3),
-                               complete);
-    return true;
-  }
-
- private:
-  static constexpr uint64_t kReads = 1, kWrites = 2, kPerhaps = 8;
-
-  void Add(const c10::IValue& input, uint64_t mode) {
-    if (input.isTensor()) return Add(input.toTensor(), mode);
-    if (!input.isList()) return;
-    for (const c10::IValue& item : input.toListRef()) {
-      if (!item.isTensor()) return;
-      Add(item.toTensor(), mode);
-    }
-  }
-  void Add(const at::Tensor& tensor, uint64_t mode) {
-    if (!tensor.defined() || !tensor.is_cuda()) return;
-    if (size_t base = BaseOf(tensor))
-      triples_.insert(triples_.end(), {base, BytesOf(tensor), mode});
-  }
-
-  std::vector<uint64_t> triples_;
-};
 
 void TellNoTensors() { streamsan_operator_tensors(nullptr, 0, 0); }
 
