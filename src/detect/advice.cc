@@ -74,6 +74,7 @@ void Checker::AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t inde
 void Checker::AdviseRedundantRecords(Tenant& tenant, const Clock& owner, const Clock& known) {
   for (size_t i = 0; i < tenant.recorded.size(); ++i) {
     const auto& record = tenant.recorded[i];
+    if (record.op.flags & kAllocatorInternal) continue;
     Clock without = known;
     without.Join(owner);
     for (const auto& other : tenant.recorded) {

@@ -38,6 +38,7 @@ namespace ss {
     "kernel arguments that are followed pointed to memory that is not known") \
   X(kTakenAsPointers, true, \
     "arguments that may be a pointer or a list of pointers were taken to be a pointer") \
+  X(kBySchema, false, "launches whose accesses are those of their operator's schema") \
   X(kModuleVariables, false, "accesses to variables of a module, which are not checked") \
   X(kUnusedNotes, true, \
     "access or fill notes were followed by no operation of their thread and stream") \

@@ -176,11 +176,13 @@ void Importer::State::On(const trace::FreeAsync& record) {
   CheckOverlap(*held_.Find(held_.last()), Queues(stream));
 }
 
-// An empty block is one byte long, so that its free finds it.
+// An empty block is one byte long, so that its free finds it. One of host memory has no owner: what
+// may happen next to it is anybody's write.
 void Importer::State::On(const trace::NotePoolAlloc& record) {
   if (record.address == 0) return;
   const Range range = MakeRange(record.address, std::max<uint64_t>(record.bytes, 1));
   if (range.begin == range.end) return;
+  if (record.host != 0) return HostPoolAlloc(range, record);
   const StreamLife stream = StreamOf(record.stream, record.context);
   const uint32_t pool = 1 + pools_.Get(record.pool);
   OpenCapture* capture = CaptureOf(stream.id);
@@ -201,6 +203,16 @@ void Importer::State::On(const trace::NotePoolAlloc& record) {
   block.of_graph = true;
   pool_of_graphs_[range.begin] = {range.end, block.buffer};
   AddBookkeeping(*capture, stream.id);
+}
+
+void Importer::State::HostPoolAlloc(Range range, const trace::NotePoolAlloc& record) {
+  blocks_.clear();
+  memory_.OverlappingPool(range.begin, range.end, blocks_);
+  EndMissed(blocks_);
+  Block& block = *memory_.AddPool(range.begin, range.end);
+  block.kind = block.accessed = MemoryKind::kPinned;
+  block.pool = 1 + pools_.Get(record.pool);
+  BeginTenancy(block, OpKind::kAlloc, ContextLife{}, record.stack);
 }
 
 // Memory that was handed out while capturing is the graph's from one replay to the next: what its
@@ -259,6 +271,8 @@ void Importer::State::On(const trace::NotePoolRecordUse& record) {
   Op& op = EmitOn(OpKind::kRecordStream, stream, record.stack);
   op.object = found.block->buffer;
   op.name = found.block->name;
+  // Of pinned memory the copies tell the allocator, and nobody could leave it out.
+  if (found.block->kind == MemoryKind::kPinned) op.flags |= kAllocatorInternal;
   AddBlockRange(*found.block);
   if (capture != nullptr) AddBookkeeping(*capture, stream.id);
 }

@@ -62,6 +62,7 @@ void Importer::State::On(const trace::Launch& record) {
     op.object = start;
   }
   bool resolved = FindAccesses(function, record.words, op);
+  if (!now_.life->tensors.empty()) resolved = UseSchema(function, resolved);
   if (!now_.life->notes.empty()) {
     const Taken notes = TakeNotes(op, record.stream);
     if (notes.fill && op.access_count == 0) {

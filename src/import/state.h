@@ -53,12 +53,19 @@ class Importer::State {
     uint8_t mode = 0;
     bool fill = false;
   };
+  struct OperatorTensor {
+    uint64_t begin = 0, end = 0;
+    uint8_t mode = 0;      // AccessMode bits
+    bool perhaps = false;  // or nothing at all
+  };
   struct ThreadLife {
     HostId host = 0;
     uint64_t number = 0;  // in first-seen order; 0 is "main"
     StringId name = 0;
     std::vector<Note> notes;
     Doing doing;
+    std::vector<OperatorTensor> tensors;  // of the operator that it is in, in order of address
+    bool tensors_complete = false;
   };
   struct Declared {
     uint64_t offset = 0;
@@ -183,6 +190,8 @@ class Importer::State {
   // on_code.cc: launches of kernels whose machine code was read.
   struct Words;
   bool UseSummary(const Function& function, const trace::WORDS& words, Op& op);
+  bool UseSchema(const Function& function, bool resolved);
+  const OperatorTensor* TensorAt(uint64_t address) const;
   std::string UseAccess(const kernels::Access& access, const kernels::KernelSummary& summary,
                         const Words& words, Op& op);
   bool IsGather(const kernels::Access& access, const kernels::KernelSummary& summary,
@@ -217,6 +226,7 @@ class Importer::State {
   GraphNode& AddNode(uint64_t graph, GraphNode node);
   GraphNode& AddCaptured(OpenCapture& capture, StreamId stream, uint64_t handle);
   void AddBookkeeping(OpenCapture& capture, StreamId stream);
+  void HostPoolAlloc(Range range, const trace::NotePoolAlloc& record);
   bool GraphPoolAlloc(Range range, const StreamLife& stream, uint32_t pool);
   std::shared_ptr<const GraphBody> CopyOf(uint64_t graph);
   void EndExecutable(std::unordered_map<uint64_t, ExecutableGraph>::iterator it);
@@ -293,6 +303,7 @@ class Importer::State {
   void On(const trace::NoteThreadName&);
   void On(const trace::Doing&);
   void On(const trace::PlugIn&);
+  void On(const trace::OperatorTensors&);
   void On(const trace::Mark&) {}  // for whoever feeds the importer
 
   // Order.

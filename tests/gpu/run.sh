@@ -3,15 +3,17 @@
 # programs of the CUDA runtime, linked both ways. The last line is `N passed, N failed`. `./dev gpu` runs this.
 # With --samples DIR instead: every program in DIR (prebuilt; none is part of this repository) is recorded, checked
 # at the lowest threshold and ablated; one line each, reports and traces under build/gpu/samples.out.
+# With --pytorch: the PyTorch programs of incidents/pytorch instead (tests/gpu/pytorch.py), with the python3 that has it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=build/gpu
 passed=0 failed=0
-samples=
+samples='' pytorch=''
 case "${1:-}" in
+  --pytorch) pytorch=yes ;;
   --samples) samples=$(realpath -e "${2:?--samples needs a directory}") ;;
   '') ;;
-  *) printf 'run.sh: unknown argument %s (--samples DIR)\n' "$1" >&2; exit 2 ;;
+  *) printf 'run.sh: unknown argument %s (--samples DIR, --pytorch)\n' "$1" >&2; exit 2 ;;
 esac
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
@@ -19,8 +21,8 @@ cmake --preset release -B $build -DSTREAMSAN_CUDA=ON -DSTREAMSAN_GPU_PROGRAMS=ON
 targets=(streamsan streamsan_capture)
 [ -z "$samples" ] || targets+=(ablation_oracle)
 breadth=(graph_capture graph_input graph_explicit graph_memory graph_update pdl memop vmm async_alloc managed)
-[ -n "$samples" ] || targets+=("${breadth[@]/#/breadth_}" breadth_ipc breadth_refused)
-[ -n "$samples" ] || targets+=(moe_combine zero3_reduce ep_combine_fill hello_rt_static hello_rt_shared kernels_e2e)
+[ -n "$samples$pytorch" ] || targets+=("${breadth[@]/#/breadth_}" breadth_ipc breadth_refused)
+[ -n "$samples$pytorch" ] || targets+=(moe_combine zero3_reduce ep_combine_fill hello_rt_static hello_rt_shared kernels_e2e)
 cmake --build $build --target "${targets[@]}"
 
 # The bare name of each executable of $samples, what `check` and `ablate` say in their last lines, and whether the
@@ -63,6 +65,9 @@ expect() {
   fi
 }
 
+if [ -n "$pytorch" ]; then
+  exec python3 tests/gpu/pytorch.py $build/bin/streamsan
+fi
 if [ -n "$samples" ]; then
   run_samples
   printf '%d without a hazard, %d with one or failed\n' $passed $failed
