@@ -1,6 +1,5 @@
 #include "src/program/op_names.h"
 #include "src/report/coverage.h"
-#include "src/report/identity.h"
 #include "src/report/json_parts.h"
 #include "src/report/print.h"
 #include "src/report/words.h"
