@@ -56,11 +56,10 @@ struct WaitPlace {
 struct AblateOptions {
   Confidence min_confidence = Confidence::kLikely;  // of the hazards that count
   // Each try replays the whole program. This many operations for places, as many again for the
-  // smallest set, and for single waits: where not all of those can be tried, every place gets the
-  // same number, evenly spread over its instances.
-  uint64_t max_replayed = 100'000'000;
-  unsigned threads = 0;                                   // 0 = one a processor
-  std::function<void(size_t tried, size_t of)> progress;  // by any thread, one at a time
+  // smallest set, and for single waits.
+  uint64_t max_replayed = 25'000'000;
+  unsigned threads = 0;  // 0 = one a processor
+  std::function<void(size_t settled, size_t of)> progress;
 };
 
 struct Ablation {
