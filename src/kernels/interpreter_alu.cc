@@ -178,7 +178,7 @@ SetId Interpreter::Difference(const Instruction& in, Operands sources, uint32_t 
                    tag.value() + 4 < kernel_.param_size;
       bool table = tag.kind() == TagKind::kParamTable;
       bool loaded = tag.kind() == TagKind::kLoaded && tag.half() == 0;
-      if (param || table || loaded) (one.negated ? minus : plus).push_back(tag);
+      if (param || table || loaded) (one.negated ? minus : plus).push_back(tag.Unmoved());
     }
   }
   if (plus.empty() || minus.empty() || plus == minus) return kNothing;

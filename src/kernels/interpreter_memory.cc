@@ -30,6 +30,17 @@ bool MayReturn(const Instruction& in) {
   return in.op == OpClass::kLoad || in.op == OpClass::kAtomic;
 }
 
+// 0: not known.
+uint32_t BytesOf(const Instruction& in) {
+  auto has = [&](std::string_view part) { return in.mods.find(part) != in.mods.npos; };
+  if (in.op == OpClass::kAtomic) {  // the type says it: F64, U64, F16x2
+    if (has("x4") || has("x8") || has("V")) return 0;
+    return has("128") ? 16 : has("64") ? 8 : 4;
+  }
+  if (in.modifiers & kModNarrow) return has("8") ? 1 : 2;
+  return 4 * WordsOf(in.modifiers);
+}
+
 uint8_t ModesOf(OpClass op) {
   if (op == OpClass::kLoad) return kRead;
   return op == OpClass::kStore ? kWrite : kUpdate;
@@ -56,6 +67,11 @@ void Interpreter::Global(const Instruction& in, Operands operands) {
   bool local = std::binary_search(local_only_.begin(), local_only_.end(), at_);
   SetId roots = local ? RootsOf(address.low, address.high)
                       : Touch(address, ModesOf(in.op), AccessKind::kMemory, 0);
+  if (!local) {
+    AccessSite& site = accesses_[{at_, 0}];
+    site.displacement = static_cast<int32_t>(address.displacement);
+    site.bytes = BytesOf(in);
+  }
   if (MayReturn(in)) LoadResults(in, operands, memory, roots, address.displacement);
   if (in.op == OpClass::kStore) StoreValues(in, operands, memory, roots, address.displacement);
 }

@@ -19,6 +19,8 @@ Json AccessJson(const Access& access) {
                {"modes", access.Modes()},
                {"before_grid_wait", access.before_grid_wait}};
   if (access.stride) json["stride"] = access.stride;
+  if (access.first != access.last) json["bytes"] = {access.first, access.last};
+  if (access.scattered) json["scattered"] = true;
   if (!access.symbol.empty()) json["symbol"] = access.symbol;
   if (access.polled) json["polled"] = true;
   if (access.ambiguous) json["ambiguous"] = true;
@@ -60,6 +62,11 @@ Access ReadAccess(const Json& json) {
   access.before_grid_wait = json.at("before_grid_wait");
   access.stride = json.value("stride", 0u);
   access.symbol = json.value("symbol", "");
+  if (json.contains("bytes")) {
+    access.first = json["bytes"].at(0);
+    access.last = json["bytes"].at(1);
+  }
+  access.scattered = json.value("scattered", false);
   access.polled = json.value("polled", false);
   access.ambiguous = json.value("ambiguous", false);
   return access;

@@ -47,6 +47,7 @@ class Summary {
 
  private:
   using Key = std::tuple<Root, int32_t, uint32_t, std::string>;
+  using Piece = std::pair<int32_t, int32_t>;
 
   void Site(const AccessSite& site) {
     ++out_.access_sites;
@@ -160,6 +161,29 @@ class Summary {
     access.before_grid_wait |= MayBeEarly(site.instruction);
     access.polled |= polling_.count(site.instruction) > 0;
     access.ambiguous = ambiguous && (is_new || access.ambiguous);
+    if (root == Root::kParam) pieces_[offset].push_back(PieceOf(site, offset));
+  }
+
+  // From where to where an access of the word at `offset` goes, counted from what the word points
+  // to. Empty where something unknown was added to the pointer.
+  Piece PieceOf(const AccessSite& site, int32_t offset) const {
+    std::span<const Tag> low = interpreter_.pool().Tags(site.low);
+    const bool plain = low.size() == 1 && low[0] == Tag(TagKind::kParam, uint32_t(offset));
+    if (!plain || site.bytes == 0) return {};
+    return {site.displacement, site.displacement + int32_t(site.bytes)};
+  }
+
+  void SetBytes(Access& access) {
+    std::vector<Piece>& pieces = pieces_[access.offset];
+    std::sort(pieces.begin(), pieces.end());
+    const bool known = std::none_of(pieces.begin(), pieces.end(),
+                                    [](const Piece& one) { return one.first == one.second; });
+    if (!known) return;
+    access.first = access.last = pieces.front().first;
+    for (const Piece& one : pieces) {
+      access.scattered |= one.first > access.last;
+      access.last = std::max(access.last, one.second);
+    }
   }
 
   bool MayBeEarly(uint32_t instruction) const {
@@ -192,6 +216,7 @@ class Summary {
   void SetEnds() {
     for (auto& [key, access] : accesses_) {
       access.end = access.offset + int32_t(kPointerBytes);
+      if (access.root == Root::kParam) SetBytes(access);
       if (access.root == Root::kParamTable) access.end = EndOfTable(access);
       if (access.root == Root::kGlobal) access.end = 0;
       if (access.root == Root::kTensorMap) {
@@ -209,6 +234,7 @@ class Summary {
   std::set<uint32_t> polling_;
   std::map<uint32_t, uint32_t> early_;  // last instruction of a block -> first
   std::map<Key, Access> accesses_;
+  std::map<int32_t, std::vector<Piece>> pieces_;  // of kParam, by offset
   std::set<int32_t> differences_;
   std::set<const char*> hidden_;
   std::vector<std::string> lost_lines_;

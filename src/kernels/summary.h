@@ -11,7 +11,7 @@
 namespace ss::kernels {
 
 // Changes whenever the same machine code may get another summary; part of every cache key.
-constexpr uint32_t kAnalyserVersion = 3;
+constexpr uint32_t kAnalyserVersion = 4;
 
 enum class Root : uint8_t {
   kParam,       // the pointer in the 8 bytes at `offset` of the parameters
@@ -32,6 +32,9 @@ struct Access {
   bool updates = false;           // atomically
   bool before_grid_wait = false;  // some of it may run before the kernel's grid-dependency wait
   bool polled = false;            // read by a loop that spins until the value changes (rule 22a)
+  // kParam: the bytes that are touched, counted from the pointer; equal: not known where they end.
+  int32_t first = 0, last = 0;
+  bool scattered = false;  // not all of those between
   bool ambiguous = false;  // one of several words that may be the pointer, by sum or by index
   std::string symbol;
 

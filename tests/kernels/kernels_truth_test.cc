@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/kernels/fixture.h"
 #include "tests/kernels/truth.h"
 
@@ -64,6 +66,34 @@ INSTANTIATE_TEST_SUITE_P(
         Set{"basicg", "basic", 90, 61, kUnoptimised, kUnoptimisedOfPointers, kUnoptimisedRecall},
         Set{"basicg", "basic", 100, 61, kUnoptimised, kUnoptimisedOfPointers, kUnoptimisedRecall}),
     [](const auto& info) { return fmt::format("{}_sm{}", info.param.name, info.param.arch); });
+
+using Bytes = std::map<int32_t, std::pair<int32_t, int32_t>>;  // by offset of the word
+
+Bytes BytesOf(const std::vector<KernelSummary>& all, const std::string& name) {
+  Bytes bytes;
+  for (const KernelSummary& summary : all) {
+    if (summary.name != name) continue;
+    for (const Access& access : summary.accesses) {
+      if (access.root == Root::kParam) bytes[access.offset] = {access.first, access.last};
+    }
+  }
+  return bytes;
+}
+
+// Known where nothing but constants went into the address; with an index or in a loop they are not.
+TEST(KnownBytes, OfFixedPlacesAlone) {
+  for (int arch : {80, 90, 100}) {
+    auto fixture = LoadFixture("basic", arch);
+    Analyser analyser(fixture->cubin, fixture->code);
+    const std::vector<KernelSummary> all = analyser.All();
+    EXPECT_EQ(BytesOf(all, "list"), (Bytes{{0, {0, 0}}, {8, {0, 4}}})) << arch;
+    EXPECT_EQ(BytesOf(all, "volatile_k"), (Bytes{{0, {0, 4}}, {8, {0, 4}}})) << arch;
+    EXPECT_EQ(BytesOf(all, "atomics"),
+              (Bytes{{0, {0, 8}}, {8, {0, 8}}, {16, {0, 4}}, {24, {0, 4}}, {32, {0, 4}}}))
+        << arch;
+    EXPECT_EQ(BytesOf(all, "saxpy"), (Bytes{{8, {0, 0}}, {16, {0, 0}}})) << arch;
+  }
+}
 
 }  // namespace
 }  // namespace ss::kernels
