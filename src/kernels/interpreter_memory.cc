@@ -33,7 +33,7 @@ bool MayReturn(const Instruction& in) {
 // 0: not known.
 uint32_t BytesOf(const Instruction& in) {
   auto has = [&](std::string_view part) { return in.mods.find(part) != in.mods.npos; };
-  if (in.op == OpClass::kAtomic) {  // the type says it: F64, U64, F16x2
+  if (in.op != OpClass::kLoad && in.op != OpClass::kStore) {  // the type says it: F64, U64, F16x2
     if (has("x4") || has("x8") || has("V")) return 0;
     return has("128") ? 16 : has("64") ? 8 : 4;
   }
