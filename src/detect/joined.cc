@@ -24,10 +24,6 @@ std::string Ranges(const std::vector<uint32_t>& numbers) {
 
 }  // namespace
 
-bool PointToPoint(CollectiveKind kind) {
-  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
-}
-
 const JoinedComm::Member* JoinedComm::Find(uint32_t number) const {
   auto at = std::lower_bound(members.begin(), members.end(), number,
                              [](const Member& member, uint32_t n) { return member.number < n; });

@@ -65,8 +65,6 @@ class JoinedRanks {
   std::vector<std::string> gaps_;
 };
 
-bool PointToPoint(CollectiveKind kind);
-
 // Two operations of which each waits for the other.
 struct Circle {
   uint32_t comm = 0;

@@ -8,10 +8,6 @@
 namespace ss {
 namespace {
 
-bool PointToPoint(CollectiveKind kind) {
-  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
-}
-
 // What a rank contributes; a broadcast's root sends what the others receive.
 uint64_t BytesOf(const Op& op, const std::vector<Access>& accesses) {
   const auto kind = static_cast<CollectiveKind>(op.aux);

@@ -116,20 +116,27 @@ class Proposer {
                                  At(place(finding_.instances[0])).id)};
     for (const Instance& instance : finding_.instances) {
       size_t before = place(instance);
-      Op record{.kind = OpKind::kEventRecord,
-                .host = HostFor(producer, before),
-                .stream = producer.stream,
-                .object = event_};
-      Op wait{.kind = OpKind::kStreamWaitEvent,
-              .host = HostFor(consumer, before),
-              .stream = consumer.stream,
-              .object = event_};
-      candidate.edit.insertions.push_back({before, record});
-      candidate.edit.insertions.push_back({before, wait});
-      ++event_;
+      AddEdge(candidate.edit, {before, HostFor(producer, before), producer.stream},
+              {before, HostFor(consumer, before), consumer.stream});
     }
     candidates_.push_back(std::move(candidate));
     WaitForEvent(consumer, producer, place);
+  }
+
+  struct Queued {
+    size_t before = 0;  // position
+    HostId host = 0;
+    StreamId stream = 0;
+  };
+  // A fresh event, recorded and waited for.
+  void AddEdge(Edit& edit, const Queued& record, const Queued& wait) {
+    const EventId event = event_++;
+    auto insert = [&](OpKind kind, const Queued& at) {
+      edit.insertions.push_back(
+          {at.before, {.kind = kind, .host = at.host, .stream = at.stream, .object = event}});
+    };
+    insert(OpKind::kEventRecord, record);
+    insert(OpKind::kStreamWaitEvent, wait);
   }
 
   // The same edge with the record directly behind the producer's operation: what is queued behind
@@ -145,17 +152,9 @@ class Proposer {
     for (const Instance& instance : finding_.instances) {
       const size_t before = place(instance);
       if (before <= instance.first_index) return;
-      Op record{.kind = OpKind::kEventRecord,
-                .host = At(instance.first_index).host,
-                .stream = producer.stream,
-                .object = event_};
-      Op wait{.kind = OpKind::kStreamWaitEvent,
-              .host = HostFor(consumer, before),
-              .stream = consumer.stream,
-              .object = event_};
-      candidate.edit.insertions.push_back({instance.first_index + 1, record});
-      candidate.edit.insertions.push_back({before, wait});
-      ++event_;
+      const HostId host = At(instance.first_index).host;
+      AddEdge(candidate.edit, {instance.first_index + 1, host, producer.stream},
+              {before, HostFor(consumer, before), consumer.stream});
     }
     candidates_.push_back(std::move(candidate));
   }

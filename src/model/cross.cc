@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "src/program/collectives.h"
+
 namespace ss {
 namespace {
 
@@ -10,10 +12,7 @@ namespace {
 // a pair.
 using Channel = std::tuple<uint32_t, uint32_t, uint32_t, size_t>;  // communicator, from, to, n
 
-bool PointToPoint(const Op& op) {
-  auto kind = static_cast<CollectiveKind>(op.aux);
-  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
-}
+bool PointToPoint(const Op& op) { return PointToPoint(static_cast<CollectiveKind>(op.aux)); }
 
 Clock Meet(const Clock& a, const Clock& b) {
   Clock both;

@@ -50,7 +50,7 @@ class Jam {
         if (launch->about.launch != warp.launch) continue;
         const Place place = warp.Pc() - launch->about.pc;
         const uint32_t barrier = KeyOf(*launch, warp).second;
-        Crowd& crowd = crowds_[{RoleOf(warp.warp), barrier, place, warp.data & 1}];
+        Crowd& crowd = crowds_[{RoleOf(warp.warp), barrier, place, warp.data & 1u}];
         crowd.blocks.insert({warp.launch, warp.block});
         ++crowd.warps;
         crowd.launch = launch;

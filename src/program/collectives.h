@@ -10,6 +10,10 @@
 
 namespace ss {
 
+inline bool PointToPoint(CollectiveKind kind) {
+  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
+}
+
 // A rank's end of a communicator.
 struct CommEnd {
   std::string identity;  // the same on all ranks of it, and nowhere else; "" = not known

@@ -214,16 +214,9 @@ class Printer {
 
   void Stacks() {
     for (const Row& row : RowsOf(input_, finding_)) {
-      const std::vector<Frame>& frames = input_.symbols.Frames(row.site->stack);
-      if (frames.size() < 2) continue;
-      Line("  {} {} was issued by {} at", row.role, row.op, row.site->host);
-      size_t shown = 0;
-      for (size_t i = 0; i < frames.size() && shown < kStackFrames; ++i) {
-        if (!IsProgramFrame(frames[i])) continue;
-        const std::string& fn = frames[i].fn;
-        Line("    #{} {}  {}", shown++, fn.empty() ? "?" : FunctionText(fn), ShortText(frames[i]));
-      }
-      Line("");
+      const std::vector<std::string> lines = StackLines(input_, row, kStackFrames);
+      for (const std::string& line : lines) Line("  {}", line);
+      if (!lines.empty()) Line("");
     }
   }
 

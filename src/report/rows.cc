@@ -59,4 +59,18 @@ std::vector<Row> RowsOf(const PrintInput& input, const Finding& finding) {
   return rows;
 }
 
+std::vector<std::string> StackLines(const PrintInput& input, const Row& row, size_t most) {
+  std::vector<std::string> lines;
+  const std::vector<Frame>& frames = input.symbols.Frames(row.site->stack);
+  if (frames.size() < 2) return lines;
+  lines.push_back(fmt::format("{} {} was issued by {} at", row.role, row.op, row.site->host));
+  for (const Frame& frame : frames) {
+    if (lines.size() > most) break;
+    if (!IsProgramFrame(frame)) continue;
+    lines.push_back(fmt::format("  #{} {}  {}", lines.size() - 1,
+                                frame.fn.empty() ? "?" : FunctionText(frame.fn), ShortText(frame)));
+  }
+  return lines;
+}
+
 }  // namespace ss

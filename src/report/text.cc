@@ -87,21 +87,11 @@ class TextPrinter : private Lines {
     if (!lines.empty()) Line("");
   }
 
-  void Stack(const Row& row) {
-    const std::vector<Frame>& frames = input_.symbols.Frames(row.site->stack);
-    if (frames.size() < 2) return;  // the table has the one frame
-    Line("    {} {} was issued by {} at", row.role, row.op, row.site->host);
-    size_t shown = 0;
-    for (size_t i = 0; i < frames.size() && shown < kStackFrames; ++i) {
-      if (!IsProgramFrame(frames[i])) continue;
-      const std::string& fn = frames[i].fn;
-      Line("      #{} {}  {}", shown++, fn.empty() ? "?" : FunctionText(fn), ShortText(frames[i]));
-    }
-  }
-
   void Stacks(const std::vector<Row>& rows) {
     size_t before = out_.size();
-    for (const Row& row : rows) Stack(row);
+    for (const Row& row : rows) {
+      for (const std::string& line : StackLines(input_, row, kStackFrames)) Line("    {}", line);
+    }
     if (out_.size() != before) Line("");
   }
 
