@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 
 import pytest
@@ -41,7 +42,8 @@ def run_python(python_path: str, tmp_path: pathlib.Path) -> Callable[..., "subpr
     """Runs a program text in a new Python; keyword arguments are its environment."""
 
     def run(text: str, *, before: tuple[str, ...] = (), **environment: str) -> "subprocess.CompletedProcess[str]":
-        program = tmp_path / "program.py"
+        # A file of its own for every call: tests start several at once.
+        program = pathlib.Path(tempfile.mkdtemp(dir=tmp_path)) / "program.py"
         program.write_text(text)
         own = {name: value for name, value in os.environ.items() if not name.startswith("STREAMSAN")}
         own.update({"PYTHONPATH": python_path, **environment})

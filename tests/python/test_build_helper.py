@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
-import stat
+import tempfile
 import textwrap
 
 import pytest
@@ -55,8 +55,10 @@ def build(run_python, tmp_path: pathlib.Path):  # type: ignore[no-untyped-def]
     def run(body: str = "cc -shared -fPIC -o $target {stub}", **environment: str):  # type: ignore[no-untyped-def]
         compiler = tmp_path / "compiler"
         text = COMPILER.format(log=tmp_path / "log", body=body.format(stub=tmp_path / "stub.c"))
-        compiler.write_text(text)
-        compiler.chmod(compiler.stat().st_mode | stat.S_IXUSR)
+        with tempfile.NamedTemporaryFile("w", dir=tmp_path, delete=False) as new:
+            new.write(text)
+        os.chmod(new.name, 0o700)
+        os.replace(new.name, compiler)  # as a whole: another thread's child may be running it
         environment = {"CXX": str(compiler), "CC": str(compiler), "PATH": os.environ["PATH"], **environment}
         return run_python(program, XDG_CACHE_HOME=str(tmp_path / "cache"), **environment)
 
@@ -82,7 +84,7 @@ def test_ranks_that_start_together_wait_for_one_build(build, tmp_path: pathlib.P
 
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: build(), range(4)))
-    assert len({one.stdout for one in done}) == 1
+    assert len({one.stdout for one in done}) == 1, [one.stderr for one in done]
     assert _calls(tmp_path) == 2
 
 
