@@ -57,6 +57,9 @@ typedef struct streamsan_table {
   streamsan_context* (*thread_context)(void);
   void (*plug_in)(uint32_t gap, const char* text);
   uint32_t (*mark)(uint64_t token);
+  void (*host_pool_alloc)(const void* pool, const void* base, size_t bytes);
+  void (*pause)(uint32_t on);
+  void (*operator_tensors)(const uint64_t* triples, uint32_t count, uint32_t complete);
 } streamsan_table;
 
 static inline const streamsan_table* streamsan_find(void) {
@@ -108,6 +111,11 @@ static inline void streamsan_pool_alloc(const void* pool, const void* base, size
                                         const void* stream) {
   STREAMSAN_CALL_(pool_alloc, pool, base, bytes, stream);
 }
+/* The same for a caching allocator of pinned memory: its blocks belong to no stream. Freed, one may
+ * be handed out at once to whatever thread asks, but for the streams of pool_record_use. */
+static inline void streamsan_host_pool_alloc(const void* pool, const void* base, size_t bytes) {
+  STREAMSAN_CALL_(host_pool_alloc, pool, base, bytes);
+}
 /* The last reference is dropped: the block may be handed out again at once to its owner stream. */
 static inline void streamsan_pool_free(const void* pool, const void* base) {
   STREAMSAN_CALL_(pool_free, pool, base);
@@ -156,6 +164,19 @@ static inline streamsan_context* streamsan_thread_context(void) {
 static inline void streamsan_plug_in(int gap, const char* text) {
   STREAMSAN_CALL_(plug_in, (uint32_t)(gap != 0), text);
 }
+
+/* The memory of the operator that this thread is in, as its schema says: `count` triples (address,
+ * bytes, mode), mode bits 1 read, 2 written, 8 or neither. What the machine code of the kernels
+ * launched from here on leaves open is taken from it; `complete` = they touch nothing else. Adds to
+ * what was told before; none = the operator is over. */
+static inline void streamsan_operator_tensors(const uint64_t* triples, uint32_t count,
+                                              int complete) {
+  STREAMSAN_CALL_(operator_tensors, triples, count, (uint32_t)(complete != 0));
+}
+
+/* Records nothing of this process from here on, or again with 0: what the program does meanwhile is
+ * unknown, and the report's coverage is incomplete. For measuring what recording costs. */
+static inline void streamsan_pause(int on) { STREAMSAN_CALL_(pause, (uint32_t)(on != 0)); }
 
 /* Asks `streamsan run` what it has found up to here; it answers in the file
  * STREAMSAN_ANSWERS/<token in hexadecimal>.json once it is there. Orders nothing. 0: nothing was

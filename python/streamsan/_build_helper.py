@@ -20,7 +20,19 @@ import tempfile
 from typing import Any, Optional
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_SOURCES = ("_torch_helper.cpp", "_torch_frames.c", "_torch_helper.h")
+_SOURCES = (
+    "_torch_allocator.h",
+    "_torch_experiment.h",
+    "_torch_frames.c",
+    "_torch_helper.cpp",
+    "_torch_helper.h",
+    "_torch_host_allocator.h",
+    "_torch_operators.h",
+    "_torch_pinned.h",
+    "_torch_schema.h",
+    "_torch_table.h",
+    "_torch_tensors.h",
+)
 _TIMEOUT = 600  # seconds of one compiler call
 
 
@@ -34,6 +46,9 @@ class _Counts(ctypes.Structure):
             "unseen_recordings",
             "fills",
             "out_of_memory",
+            "host_allocations",
+            "unknown_host_blocks",
+            "host_accesses",
         )
     ]
 
@@ -49,6 +64,15 @@ class Helper:
         self.attach_allocator.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
         self.attach_operators = library.streamsan_torch_attach_operators
         self.attach_operators.restype = None
+        self.pause = library.streamsan_torch_pause
+        self.pause.argtypes = [ctypes.c_int]
+        self.pause.restype = None
+        self.experiment = library.streamsan_torch_experiment
+        self.experiment.argtypes = [ctypes.c_char_p]
+        self.attach_host_allocator = library.streamsan_torch_attach_host_allocator
+        self.host_read = library.streamsan_torch_host_read
+        self.host_read.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
+        self.host_read.restype = None
         self.module = library.streamsan_torch_module
         self.module.argtypes = [ctypes.c_uint64]
         self.module.restype = ctypes.c_uint64
@@ -149,8 +173,9 @@ class _Plan:
             "-c", os.path.join(_HERE, "_torch_frames.c"),
         ]
         abi = int(getattr(torch._C, "_GLIBCXX_USE_CXX11_ABI", True))
+        # NDEBUG: as PyTorch itself is built; classes of its headers have other members without.
         self.helper = [
-            *cxx, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-w",
+            *cxx, "-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-w",
             f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
             "-isystem", os.path.join(folder, "include"), "-isystem", cuda, f"-I{annotate}",
             os.path.join(_HERE, "_torch_helper.cpp"),
@@ -176,7 +201,10 @@ def _compile(plan: _Plan, target: str) -> str:
             if not good:
                 return said
         library = os.path.join(folder, "helper.so")
-        good, said = _run([*plan.helper, frames, "-o", library, *plan.link])
+        link = [frames, "-o", library, *plan.link]
+        good, said = _run([*plan.helper, "-DSTREAMSAN_TORCH_HOST_ALLOCATOR", *link])
+        if not good:  # a PyTorch without that interface, or nothing that compiles at all
+            good, said = _run([*plan.helper, *link])
         if not good:
             return said
         os.replace(library, target)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import time
+from collections.abc import Iterator
 from typing import Optional
 
 from . import _torch, annotate
@@ -46,6 +48,18 @@ class Session:
         """
         return _ask(timeout)[0] or _NOTHING
 
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Nothing of this process is recorded inside, and the report's coverage is incomplete: for measuring
+        what being watched costs."""
+        annotate.pause(True)
+        _torch.pause(True)
+        try:
+            yield
+        finally:
+            _torch.pause(False)
+            annotate.pause(False)
+
     def __repr__(self) -> str:
         return f"<streamsan.Session active={self.active} pid={self.pid} pytorch={self.pytorch!r}>"
 
@@ -68,26 +82,28 @@ def session() -> Session:
     return _session
 
 
-def _ask(timeout: float) -> tuple[Optional[Report], str]:
-    """The report so far, and the same for people. None: this process did nothing that could be judged."""
+def _ask(timeout: float) -> tuple[Optional[Report], str, int]:
+    """The report so far, the same for people, and the number of the last operation. None: this process did nothing that
+    could be judged."""
     folder = os.environ.get("STREAMSAN_ANSWERS")
     if not _session.active or not folder:
         raise NotWatched("not started by `streamsan run`: there is nobody to ask")
     token = random.SystemRandom().getrandbits(63)
     path = os.path.join(folder, f"{token:x}.json")
     if not annotate.mark(token):
-        return None, ""
+        return None, "", 0
     end = time.monotonic() + timeout
     while not os.path.exists(path):
         if time.monotonic() > end:
             raise TimeoutError(f"no answer from streamsan within {timeout} s")
         time.sleep(0.001)
     texts = []
-    for name in (path, path[: -len("json")] + "txt"):
+    for kind in ("json", "txt", "op"):
+        name = path[: -len("json")] + kind
         with open(name, encoding="utf-8", errors="replace") as file:
             texts.append(file.read())
         os.unlink(name)
-    return Report.from_json(texts[0]), texts[1]
+    return Report.from_json(texts[0]), texts[1], int(texts[2])
 
 
 def assert_clean(timeout: float = 60.0) -> None:
@@ -97,6 +113,6 @@ def assert_clean(timeout: float = 60.0) -> None:
     """
     if not _session.answers:
         return
-    report, text = _ask(timeout)
+    report, text, _ = _ask(timeout)
     if report is not None and report.hazards:
         raise HazardsFound(text, report)

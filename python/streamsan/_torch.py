@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import functools
+import os
 import sys
 import threading
 from typing import Any, Callable, Optional
@@ -45,6 +47,12 @@ def attach(torch: Any) -> None:
         _say(True, f"the plug-in does not know this version ({error!r}): its allocator is not seen")
 
 
+def pause(on: bool) -> None:
+    """Takes the operators' callback out, or puts it in again."""
+    if _helper is not None:
+        _helper.pause(int(on))
+
+
 def _guarded(action: Callable[[Any], None], torch: Any) -> None:
     try:
         action(torch)
@@ -63,22 +71,52 @@ def _on_cuda(torch: Any) -> None:
             _say(True, f"{trouble}: what its allocator does is not seen, operators have no names")
             return
         _helper = helper
+    experiment = os.environ.get("STREAMSAN_ALLOCATOR", "")  # streamsan run --allocator
+    if experiment and helper.experiment(experiment.encode()) < 0:
+        _say(True, f"--allocator={experiment} is not known")
     message = ctypes.create_string_buffer(256)
     attached = helper.attach_allocator(message, len(message))
     if attached < 0:
         _say(True, f"{message.value.decode()}: what its allocator does is not seen")
     else:
         _say(False, "cudaMallocAsync" if attached == 1 else "caching allocator")
+    if experiment:
+        natively = attached == 0
+        _say(not natively, f"freed memory: {experiment}" if natively else "--allocator needs the caching allocator")
+    if helper.attach_host_allocator() < 0:
+        _say(True, "the allocator of pinned memory is not seen: its reuse is not judged")
     helper.attach_operators()
     _say(False, "operators" if helper.has_python_frames else "operators, without Python lines")
     _watch_modules(torch, helper)
+    _watch_reads(torch, helper)
     atexit.register(_guarded, _at_exit, helper)
 
 
 def _at_exit(helper: Helper) -> None:
-    unseen = helper.counts().unseen_recordings
-    if unseen:
-        _say(True, f"{unseen} blocks waited for streams that were recorded unseen")
+    counts = helper.counts()
+    if counts.unseen_recordings:
+        _say(True, f"{counts.unseen_recordings} blocks waited for streams that were recorded unseen")
+    if counts.unknown_host_blocks:
+        _say(True, f"{counts.unknown_host_blocks} pinned blocks whose end cannot be seen")
+
+
+def _watch_reads(torch: Any, helper: Helper) -> None:
+    """Methods that hand a tensor's memory to Python without an operator: the CPU reads it there."""
+
+    def wrap(name: str) -> None:
+        plain = getattr(torch.Tensor, name)
+
+        @functools.wraps(plain)
+        def read(self: Any, *arguments: Any, **named: Any) -> Any:
+            plainly = type(self) is torch.Tensor and self.is_cpu and self.layout is torch.strided
+            if plainly and not torch.compiler.is_compiling():
+                helper.host_read(self.data_ptr(), self.nbytes)
+            return plain(self, *arguments, **named)
+
+        setattr(torch.Tensor, name, read)
+
+    for name in ("numpy", "tolist"):
+        wrap(name)
 
 
 def _watch_modules(torch: Any, helper: Helper) -> None:

@@ -16,12 +16,23 @@ typedef struct streamsan_torch_counts {
   uint64_t unseen_recordings; /* frees that waited for streams which nobody was seen recording */
   uint64_t fills;             /* deterministic fills */
   uint64_t out_of_memory;
+  uint64_t host_allocations;    /* of pinned memory */
+  uint64_t unknown_host_blocks; /* pinned blocks whose free cannot be seen */
+  uint64_t host_accesses;       /* of CPU operators, in pinned memory */
 } streamsan_torch_counts;
 
 /* Call once CUDA is initialised: 0 attached, 1 nothing to attach to (cudaMallocAsync), -1 with a
  * message. */
 int streamsan_torch_attach_allocator(char* message, size_t size);
+/* Before anything is allocated: "hold" or "poison". 0, or -1 for another word. */
+int streamsan_torch_experiment(const char* name);
 void streamsan_torch_attach_operators(void);
+/* Takes the operators' callback out, or puts it in again. */
+void streamsan_torch_pause(int on);
+/* 0 attached, -1 this PyTorch has none that is known. */
+int streamsan_torch_attach_host_allocator(void);
+/* The CPU reads [base, base + bytes) now; nothing where that is no pinned memory of PyTorch's. */
+void streamsan_torch_host_read(uint64_t base, uint64_t bytes);
 
 /* The module whose forward this thread runs; returns the one before. */
 uint64_t streamsan_torch_module(uint64_t text);

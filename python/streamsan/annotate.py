@@ -22,9 +22,11 @@ __all__ = [
     "device_flag",
     "fill",
     "host_access",
+    "host_pool_alloc",
     "in_pool",
     "kernel_access",
     "mark",
+    "pause",
     "plug_in",
     "pool_alloc",
     "pool_free",
@@ -72,6 +74,8 @@ class _Table(ctypes.Structure):
         ("thread_context", ctypes.CFUNCTYPE(_POINTER)),
         ("plug_in", ctypes.CFUNCTYPE(None, _U32, _TEXT)),
         ("mark", ctypes.CFUNCTYPE(_U32, ctypes.c_uint64)),
+        ("host_pool_alloc", ctypes.CFUNCTYPE(None, _POINTER, _POINTER, _SIZE)),
+        ("pause", ctypes.CFUNCTYPE(None, _U32)),
     ]
 
 
@@ -137,6 +141,11 @@ def pool_alloc(pool: int, base: int, size: int, stream: int) -> None:
     _call("pool_alloc", pool, base, size, stream)
 
 
+def host_pool_alloc(pool: int, base: int, size: int) -> None:
+    """The same for a caching allocator of pinned memory, whose blocks belong to no stream."""
+    _call("host_pool_alloc", pool, base, size)
+
+
 def pool_free(pool: int, base: int) -> None:
     """The last reference is dropped: the block may be handed out again at once to its owner stream."""
     _call("pool_free", pool, base)
@@ -182,6 +191,11 @@ def mark(token: int) -> bool:
     """Asks `streamsan run` what it has found up to here: use ``streamsan.session().report()``. False: nothing
     was recorded of this process."""
     return bool(_call("mark", token))
+
+
+def pause(on: bool) -> None:
+    """Records nothing from here on (False: again): use ``streamsan.session().paused()``."""
+    _call("pause", int(on))
 
 
 def thread_name(name: str) -> None:

@@ -1,8 +1,9 @@
 """``pytest --streamsan``: the tests run under ``streamsan run``, and the test that causes a hazard fails with
 the report as its failure text.
 
-Without the option this module does nothing. With it, pytest starts itself again as a watched process; what
-is found after the last test (a lifetime hazard that nobody's allocation decided) is in the report at the end.
+Without the option this module does nothing. With it, pytest starts itself again as a watched process. What is found
+only after its test (a lifetime hazard, when somebody's allocation decides it) is listed at the end with the test that
+caused it, and the run fails; what nobody's allocation decides is in the report after that.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pytest
 
 from . import _session
 from ._installation import installation
-from ._report import Hazard, Report
+from ._report import Hazard
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,41 +47,63 @@ def pytest_cmdline_main(config: pytest.Config) -> Optional[int]:
 
 
 class _Watcher:
-    """Asks around every test what is new."""
+    """Asks around every test what is new. A lifetime hazard is known when the storage could be handed out again,
+    which may be in a later test: the free's place in the program says which test it was, whose outcome is out by then."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
-        self._late: list[tuple[str, str]] = []  # (test after which it was found, text)
+        self._ends: list[tuple[int, str]] = []  # the last operation of a test, its id
+        self._late: list[tuple[str, str]] = []  # (who caused it, text)
 
-    def _news(self) -> tuple[list[Hazard], str]:
-        report, text = _session._ask(timeout=300.0)
-        return ([], "") if report is None else (self._unseen(report), text)
-
-    def _unseen(self, report: Report) -> list[Hazard]:
+    def _ask(self) -> tuple[int, list[Hazard], str]:
+        """The last operation's number, new hazards, the report."""
+        report, text, last = _session._ask(timeout=300.0)
+        if report is None:
+            return 0, [], ""
         news = [hazard for hazard in report.hazards if hazard.id not in self._known]
         self._known.update(hazard.id for hazard in news)
-        return news
+        return last, news, text
+
+    def _cause(self, hazard: Hazard) -> str:
+        place = _place(hazard)
+        ends = [nodeid for operations, nodeid in self._ends if place <= operations]
+        return f"caused by {ends[0]}" if ends else "between the tests"
+
+    def _keep(self, hazards: list[Hazard], text: str, found: str) -> None:
+        for cause in dict.fromkeys(self._cause(hazard) for hazard in hazards):
+            of_it = [hazard for hazard in hazards if self._cause(hazard) == cause]
+            self._late.append((f"{cause}, found {found}", _describe(of_it, text)))
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
-        late, text = self._news()
-        if late:  # set-up, fixtures, or what the test before left to this moment
-            self._late.append((item.nodeid, _describe(late, text)))
+        begin, late, text = self._ask()
+        if late:  # set-up, fixtures, or what a test before left to this moment
+            self._keep(late, text, f"before {item.nodeid}")
         outcome = yield
-        if outcome.excinfo is not None:
-            return
-        news, text = self._news()
-        if news:
-            outcome.force_exception(pytest.fail.Exception(_describe(news, text), pytrace=False))
+        end, news, text = self._ask()
+        older = [hazard for hazard in news if _place(hazard) <= begin]
+        if older:
+            self._keep(older, text, f"in {item.nodeid}")
+        self._ends.append((end, item.nodeid))
+        own = [hazard for hazard in news if _place(hazard) > begin]
+        if own and outcome.excinfo is None:
+            outcome.force_exception(pytest.fail.Exception(_describe(own, text), pytrace=False))
+        elif own:
+            self._keep(own, text, "beside its own failure")
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self._late and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        for nodeid, text in self._late:
-            terminalreporter.section(f"StreamSan: between the tests, before {nodeid}")
+        for title, text in self._late:
+            terminalreporter.section(f"StreamSan: {title}")
             terminalreporter.write_line(text)
+
+
+def _place(hazard: Hazard) -> int:
+    """Where in the program it was made: the later of its two operations (of a lifetime hazard the free)."""
+    return max(site.op for site in (hazard.first, hazard.second) if site is not None)
 
 
 def _describe(hazards: list[Hazard], text: str) -> str:

@@ -24,7 +24,11 @@ void Widen(const void* base, size_t bytes) {
 }
 
 uint64_t ContextFor(Thread& thread, uint64_t stream) {
-  return DriverLoaded() ? ContextOf(thread, stream) : 0;
+  if (!DriverLoaded()) return 0;
+  uint64_t context = ContextOf(thread, stream);
+  // A thread that has called nothing of CUDA yet (autograd's) speaks of the device's default
+  // stream.
+  return context ? context : OnlyContext();
 }
 
 // Only where it is inlined into the table's function does this name the program's call.
@@ -89,6 +93,17 @@ void PoolAlloc(const void* pool, const void* base, size_t bytes, const void* str
                                            .stream = handle,
                                            .context = context,
                                            .stack = stack});
+}
+
+void HostPoolAlloc(const void* pool, const void* base, size_t bytes) {
+  Thread* thread = Annotating();
+  if (!thread) return;
+  TellContext(*thread, thread->ring->Next());
+  Widen(base, bytes);
+  uint64_t stack = SS_STACK(*thread);
+  Note(*thread,
+       trace::view::NotePoolAlloc{
+           .pool = Word(pool), .address = Word(base), .bytes = bytes, .stack = stack, .host = 1});
 }
 
 void PoolFree(const void* pool, const void* base) {
@@ -166,6 +181,28 @@ uint32_t Mark(uint64_t token) {
   return 1;
 }
 
+// In pieces that fit into a record whatever the numbers are.
+void OperatorTensors(const uint64_t* triples, uint32_t count, uint32_t complete) {
+  constexpr uint32_t kPiece = 256;
+  Thread* thread = CurrentThread();
+  if (!thread) return;
+  uint32_t done = 0;
+  do {
+    uint32_t piece = count - done < kPiece ? count - done : kPiece;
+    Note(*thread,
+         trace::view::OperatorTensors{.tensors = {triples + size_t{3} * done, size_t{3} * piece},
+                                      .complete = complete});
+    done += piece;
+  } while (done < count);
+}
+
+void PlugIn(uint32_t gap, const char* text);
+
+void Pause(uint32_t on) {
+  if (on) PlugIn(1, "recording was paused by the program");
+  PauseRecording(on != 0);
+}
+
 void PlugIn(uint32_t gap, const char* text) {
   Thread* thread = Annotating();
   if (!thread) return;
@@ -198,6 +235,9 @@ extern "C"
         .thread_context = ThreadContext,
         .plug_in = PlugIn,
         .mark = Mark,
+        .host_pool_alloc = HostPoolAlloc,
+        .pause = Pause,
+        .operator_tensors = OperatorTensors,
 };
 
 }  // namespace ss::capture

@@ -23,12 +23,23 @@ inline constexpr const char* kHookSymbols[] = {
 // What NCCL queues and waits for inside its calls stands in the trace as the program's operation;
 // its launches are recorded all the same, marked.
 constexpr bool IsWithinNcclCalls(const char* symbol) {
-  constexpr const char* kStarts[] = {"cuMemcpy",           "cuMemset",
-                                     "cuEventRecord",      "cuEventQuery",
-                                     "cuEventSynchronize", "cuEventElapsedTime",
-                                     "cuStreamWaitEvent",  "cuStreamSynchronize",
-                                     "cuStreamQuery",      "cuStreamAddCallback",
-                                     "cuCtxSynchronize",   "cuLaunchHostFunc"};
+  constexpr const char* kStarts[] = {"cuMemcpy",
+                                     "cuMemset",
+                                     "cuEventRecord",
+                                     "cuEventQuery",
+                                     "cuEventSynchronize",
+                                     "cuEventElapsedTime",
+                                     "cuStreamWaitEvent",
+                                     "cuStreamSynchronize",
+                                     "cuStreamQuery",
+                                     "cuStreamAddCallback",
+                                     "cuCtxSynchronize",
+                                     "cuLaunchHostFunc",
+                                     "cuGraph",
+                                     "cuStreamUpdateCapture",
+                                     "cuStreamWriteValue",
+                                     "cuStreamWaitValue",
+                                     "cuStreamBatchMemOp"};
   for (const char* start : kStarts) {
     const char* at = symbol;
     while (*start && *start == *at) ++start, ++at;

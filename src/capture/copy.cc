@@ -1,19 +1,10 @@
 #include "src/capture/call.h"
+#include "src/capture/graph.h"
 #include "src/capture/handlers.h"
 #include "src/capture/intern.h"
 
 namespace ss::capture {
 namespace {
-
-// What a copy touches: one contiguous range on each side, or the range that bounds it.
-struct Transfer {
-  uint64_t to = 0;
-  uint64_t from = 0;
-  uint64_t bytes = 0;
-  bool exact = true;
-  bool array = false;  // one side is a CUarray: not modelled
-  bool from_array_to_host = false;
-};
 
 template <class... A>
 CUresult Copy(Call& call, const Transfer& transfer, CUstream stream, bool blocking,
@@ -22,7 +13,6 @@ CUresult Copy(Call& call, const Transfer& transfer, CUstream stream, bool blocki
   uint64_t context = ContextOf(*call.thread, handle);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(arguments...);
-  if (WentIntoGraph(handle)) return result;
   if (transfer.array) {
     CountGap(Gap::kArrayCopy);
     // That the host waited is known all the same: the blocking forms run on the default stream.
@@ -39,7 +29,8 @@ CUresult Copy(Call& call, const Transfer& transfer, CUstream stream, bool blocki
                               .blocking = blocking,
                               .exact = transfer.exact,
                               .result = result,
-                              .stack = stack});
+                              .stack = stack,
+                              .graph_node = NodeOf(handle)});
   return result;
 }
 
@@ -112,7 +103,45 @@ Transfer Of(const Copy3D* copy) {
                   {copy->WidthInBytes, copy->Height, copy->Depth});
 }
 
+// One call, any number of copies: each a record of its own. They are not ordered among themselves,
+// which is not told: a batch whose copies overlap is refused to nobody, but undefined.
+template <class... A>
+CUresult Batch(Call& call, const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes,
+               size_t count, CUstream stream, A... arguments) {
+  uint64_t handle = call.Stream(stream);
+  uint64_t context = ContextOf(*call.thread, handle);
+  uint64_t stack = call.Stack();
+  CUresult result = call.Forward(arguments...);
+  uint64_t node = NodeOf(handle);
+  for (size_t i = 0; i < count && to && from && bytes; ++i) {
+    call.Emit(trace::view::Copy{.destination = to[i],
+                                .source = from[i],
+                                .bytes = bytes[i],
+                                .stream = handle,
+                                .context = context,
+                                .exact = 1,
+                                .result = result,
+                                .stack = stack,
+                                .graph_node = node});
+  }
+  return result;
+}
+
 }  // namespace
+
+CUresult MemcpyBatch(Call& call, CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
+                     void* attributes, size_t* indices, size_t attribute_count, size_t* failed,
+                     CUstream stream) {
+  return Batch(call, to, from, bytes, count, stream, to, from, bytes, count, attributes, indices,
+               attribute_count, failed, stream);
+}
+CUresult MemcpyBatch2(Call& call, CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
+                      void* attributes, size_t* indices, size_t attribute_count, CUstream stream) {
+  return Batch(call, to, from, bytes, count, stream, to, from, bytes, count, attributes, indices,
+               attribute_count, stream);
+}
+
+Transfer TransferOf(const CUDA_MEMCPY3D* copy) { return Of(copy); }
 
 CUresult Memcpy(Call& call, CUdeviceptr to, CUdeviceptr from, size_t bytes) {
   return Copy(call, Plain(to, from, bytes), nullptr, true, to, from, bytes);

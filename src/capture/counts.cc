@@ -17,11 +17,9 @@ constexpr uint32_t kCountsInterval = 64;
 constexpr int kGaps = static_cast<int>(Gap::kGaps);
 constexpr const char* kGapNames[kGaps] = {
     "launch with unknown parameter layout",
-    "operation captured into a graph",
     "cuMemcpy2D/3D to or from an array",
-    "launch attribute: event",
+    "launch with two events",
     "launch with more words than a record holds",
-    "stream capture",
     "function in a form newer than this tool",
     "call with one stack too many to keep",
     "ncclPutSignal, ncclSignal or ncclWaitSignal",
@@ -29,6 +27,9 @@ constexpr const char* kGapNames[kGaps] = {
     "NCCL function of a second library",
     "machine code that could not be read",
     "tensor map of unknown extent",
+    "graph with more nodes or edges than a record holds",
+    "graph node of a kind that is not modelled",
+    "NCCL call captured into a graph, told by its profiler interface",
 };
 
 uint64_t g_gaps[kGaps];

@@ -21,11 +21,9 @@ struct Thread;
 // What a handler meets inside a modelled call and does not model.
 enum class Gap : uint8_t {
   kUnknownLayout,
-  kCapturedIntoGraph,
   kArrayCopy,
   kLaunchEvent,
   kManyParameters,
-  kStreamCapture,
   kNewerFunction,
   kTooManyStacks,
   kNcclOneSided,
@@ -33,6 +31,9 @@ enum class Gap : uint8_t {
   kNcclSecond,
   kUnreadableImage,
   kTensorMapExtent,
+  kManyDependencies,
+  kGraphNodeKind,
+  kNcclCaptured,
   kGaps
 };
 

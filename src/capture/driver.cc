@@ -99,6 +99,11 @@ const Driver& TheDriver() {
   Find(found.driver_get_version, "cuDriverGetVersion");
   Find(found.stream_get_ctx, "cuStreamGetCtx");
   Find(found.stream_get_flags, "cuStreamGetFlags");
+  Find(found.capture_info_v3, "cuStreamGetCaptureInfo_v3");
+  Find(found.capture_info_v2, "cuStreamGetCaptureInfo_v2");
+  Find(found.get_address_range, "cuMemGetAddressRange_v2");
+  Find(found.graph_get_nodes, "cuGraphGetNodes");
+  Find(found.graph_find_in_clone, "cuGraphNodeFindInClone");
   Find(found.stream_is_capturing, "cuStreamIsCapturing");
   Find(found.func_get_name, "cuFuncGetName");
   Find(found.func_get_module, "cuFuncGetModule");

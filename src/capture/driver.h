@@ -35,6 +35,13 @@ struct Driver {
   CUresult (*driver_get_version)(int*);
   CUresult (*stream_get_ctx)(CUstream, CUcontext*);
   CUresult (*stream_get_flags)(CUstream, unsigned*);
+  CUresult (*capture_info_v3)(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*,
+                              const CUgraphNode**, const void**, size_t*);
+  CUresult (*capture_info_v2)(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*,
+                              const CUgraphNode**, size_t*);
+  CUresult (*get_address_range)(CUdeviceptr*, size_t*, CUdeviceptr);
+  CUresult (*graph_get_nodes)(CUgraph, CUgraphNode*, size_t*);
+  CUresult (*graph_find_in_clone)(CUgraphNode*, CUgraphNode, CUgraph);
   CUresult (*stream_is_capturing)(CUstream, CUstreamCaptureStatus*);
   CUresult (*func_get_name)(const char**, CUfunction);
   CUresult (*func_get_module)(CUmodule*, CUfunction);

@@ -1,4 +1,5 @@
 #include "src/capture/call.h"
+#include "src/capture/graph.h"
 #include "src/capture/handlers.h"
 #include "src/capture/intern.h"
 
@@ -13,13 +14,15 @@ CUresult Record(Call& call, CUevent event, CUstream stream, unsigned flags, A...
   uint64_t context = ContextOf(*call.thread, handle);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(event, stream, more...);
-  if (WentIntoGraph(handle)) return result;
+  // An external record is a node; any other one notes what the stream has captured.
+  uint64_t node = flags ? NodeOf(handle) : CapturedAt(handle);
   call.Emit(trace::view::EventRecord{.event = Handle(event),
                                      .stream = handle,
                                      .context = context,
                                      .flags = flags,
                                      .result = result,
-                                     .stack = stack});
+                                     .stack = stack,
+                                     .graph_node = node});
   return result;
 }
 

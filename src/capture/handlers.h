@@ -65,15 +65,11 @@ void ResetTensorMaps();  // in a forked child
 // stream.cc
 CUresult StreamCreate(Call&, CUstream* stream, unsigned flags);
 CUresult StreamCreateWithPriority(Call&, CUstream* stream, unsigned flags, int priority);
+CUresult GreenCtxStreamCreate(Call&, CUstream* stream, void* green, unsigned flags, int priority);
 CUresult StreamDestroy(Call&, CUstream stream);
 CUresult StreamSynchronize(Call&, CUstream stream);
 CUresult StreamQuery(Call&, CUstream stream);
 CUresult StreamWaitEvent(Call&, CUstream stream, CUevent event, unsigned flags);
-CUresult CaptureBegin(Call&, CUstream stream);
-CUresult CaptureBeginMode(Call&, CUstream stream, CUstreamCaptureMode mode);
-CUresult CaptureBeginToGraph(Call&, CUstream stream, CUgraph graph, const void* dependencies,
-                             const void* data, size_t count, CUstreamCaptureMode mode);
-CUresult CaptureEnd(Call&, CUstream stream, CUgraph* graph);
 
 // event.cc
 CUresult EventCreate(Call&, CUevent* event, unsigned flags);
@@ -116,6 +112,11 @@ CUresult Memcpy3D(Call&, const CUDA_MEMCPY3D* copy);
 CUresult Memcpy3DAsync(Call&, const CUDA_MEMCPY3D* copy, CUstream stream);
 CUresult Memcpy3DPeer(Call&, const CUDA_MEMCPY3D_PEER* copy);
 CUresult Memcpy3DPeerAsync(Call&, const CUDA_MEMCPY3D_PEER* copy, CUstream stream);
+CUresult MemcpyBatch(Call&, CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
+                     void* attributes, size_t* indices, size_t attribute_count, size_t* failed,
+                     CUstream stream);
+CUresult MemcpyBatch2(Call&, CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
+                      void* attributes, size_t* indices, size_t attribute_count, CUstream stream);
 CUresult MemcpyAtoH(Call&, void* to, CUarray from, size_t offset, size_t bytes);
 
 // memset.cc
@@ -154,10 +155,126 @@ CUresult MemAllocFromPoolAsync(Call&, CUdeviceptr* address, size_t bytes, CUmemo
                                CUstream stream);
 CUresult MemFreeAsync(Call&, CUdeviceptr address, CUstream stream);
 
-// A graph is being captured on this (resolved) stream, so the call just made did not run: it is
-// counted, and its caller records nothing.
-bool WentIntoGraph(uint64_t stream);
-// The same question before a call, uncounted.
-bool IsCapturing(uint64_t stream);
+// graph.cc
+CUresult GraphCreate(Call&, CUgraph* graph, unsigned flags);
+CUresult GraphDestroy(Call&, CUgraph graph);
+CUresult GraphDestroyNode(Call&, CUgraphNode node);
+CUresult GraphAddDependencies(Call&, CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                              size_t count);
+CUresult GraphAddDependenciesData(Call&, CUgraph graph, const CUgraphNode* from,
+                                  const CUgraphNode* to, const void* data, size_t count);
+CUresult GraphRemoveDependencies(Call&, CUgraph graph, const CUgraphNode* from,
+                                 const CUgraphNode* to, size_t count);
+CUresult GraphRemoveDependenciesData(Call&, CUgraph graph, const CUgraphNode* from,
+                                     const CUgraphNode* to, const void* data, size_t count);
+CUresult GraphClone(Call&, CUgraph* clone, CUgraph graph);
+CUresult GraphInstantiateLog(Call&, CUgraphExec* exec, CUgraph graph, CUgraphNode* error, char* log,
+                             size_t size);
+CUresult GraphInstantiateFlags(Call&, CUgraphExec* exec, CUgraph graph, unsigned long long flags);
+CUresult GraphInstantiateParams(Call&, CUgraphExec* exec, CUgraph graph,
+                                CUDA_GRAPH_INSTANTIATE_PARAMS* params);
+CUresult GraphExecDestroy(Call&, CUgraphExec exec);
+CUresult GraphExecUpdate(Call&, CUgraphExec exec, CUgraph graph, CUgraphNode* error, void* update);
+CUresult GraphExecUpdateInfo(Call&, CUgraphExec exec, CUgraph graph, void* info);
+CUresult GraphLaunch(Call&, CUgraphExec exec, CUstream stream);
+CUresult GraphNodeSetEnabled(Call&, CUgraphExec exec, CUgraphNode node, unsigned enabled);
+CUresult GraphExecChildSetParams(Call&, CUgraphExec exec, CUgraphNode node, CUgraph child);
+
+// graph_nodes.cc
+CUresult GraphAddKernelNode(Call&, CUgraphNode* node, CUgraph graph,
+                            const CUgraphNode* dependencies, size_t count,
+                            const CUDA_KERNEL_NODE_PARAMS_v1* params);
+CUresult GraphAddKernelNode2(Call&, CUgraphNode* node, CUgraph graph,
+                             const CUgraphNode* dependencies, size_t count,
+                             const CUDA_KERNEL_NODE_PARAMS_v2* params);
+CUresult GraphAddMemcpyNode(Call&, CUgraphNode* node, CUgraph graph,
+                            const CUgraphNode* dependencies, size_t count,
+                            const CUDA_MEMCPY3D* copy, CUcontext context);
+CUresult GraphAddMemsetNode(Call&, CUgraphNode* node, CUgraph graph,
+                            const CUgraphNode* dependencies, size_t count,
+                            const CUDA_MEMSET_NODE_PARAMS_v1* params, CUcontext context);
+CUresult GraphAddHostNode(Call&, CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                          size_t count, const CUDA_HOST_NODE_PARAMS_v1* params);
+CUresult GraphAddChildNode(Call&, CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                           size_t count, CUgraph child);
+CUresult GraphAddEmptyNode(Call&, CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                           size_t count);
+CUresult GraphAddEventRecordNode(Call&, CUgraphNode* node, CUgraph graph,
+                                 const CUgraphNode* dependencies, size_t count, CUevent event);
+CUresult GraphAddEventWaitNode(Call&, CUgraphNode* node, CUgraph graph,
+                               const CUgraphNode* dependencies, size_t count, CUevent event);
+CUresult GraphAddBatchMemOpNode(Call&, CUgraphNode* node, CUgraph graph,
+                                const CUgraphNode* dependencies, size_t count,
+                                const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1* params);
+CUresult GraphAddMemAllocNode(Call&, CUgraphNode* node, CUgraph graph,
+                              const CUgraphNode* dependencies, size_t count,
+                              CUDA_MEM_ALLOC_NODE_PARAMS_v1* params);
+CUresult GraphAddMemFreeNode(Call&, CUgraphNode* node, CUgraph graph,
+                             const CUgraphNode* dependencies, size_t count, CUdeviceptr address);
+CUresult GraphAddNode(Call&, CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                      size_t count, CUgraphNodeParams* params);
+CUresult GraphAddNodeData(Call&, CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                          const void* data, size_t count, CUgraphNodeParams* params);
+CUresult GraphKernelSetParams(Call&, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* params);
+CUresult GraphKernelSetParams2(Call&, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params);
+CUresult GraphMemcpySetParams(Call&, CUgraphNode node, const CUDA_MEMCPY3D* copy);
+CUresult GraphMemsetSetParams(Call&, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS_v1* params);
+CUresult GraphHostSetParams(Call&, CUgraphNode node, const CUDA_HOST_NODE_PARAMS_v1* params);
+CUresult GraphHostGetParams(Call&, CUgraphNode node, CUDA_HOST_NODE_PARAMS_v1* params);
+CUresult GraphEventRecordSet(Call&, CUgraphNode node, CUevent event);
+CUresult GraphEventWaitSet(Call&, CUgraphNode node, CUevent event);
+CUresult GraphBatchMemOpSet(Call&, CUgraphNode node,
+                            const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1* params);
+CUresult GraphNodeSetParams(Call&, CUgraphNode node, CUgraphNodeParams* params);
+CUresult GraphExecKernelSetParams(Call&, CUgraphExec exec, CUgraphNode node,
+                                  const CUDA_KERNEL_NODE_PARAMS_v1* params);
+CUresult GraphExecKernelSetParams2(Call&, CUgraphExec exec, CUgraphNode node,
+                                   const CUDA_KERNEL_NODE_PARAMS_v2* params);
+CUresult GraphExecMemcpySetParams(Call&, CUgraphExec exec, CUgraphNode node,
+                                  const CUDA_MEMCPY3D* copy, CUcontext context);
+CUresult GraphExecMemsetSetParams(Call&, CUgraphExec exec, CUgraphNode node,
+                                  const CUDA_MEMSET_NODE_PARAMS_v1* params, CUcontext context);
+CUresult GraphExecHostSetParams(Call&, CUgraphExec exec, CUgraphNode node,
+                                const CUDA_HOST_NODE_PARAMS_v1* params);
+CUresult GraphExecEventRecordSet(Call&, CUgraphExec exec, CUgraphNode node, CUevent event);
+CUresult GraphExecEventWaitSet(Call&, CUgraphExec exec, CUgraphNode node, CUevent event);
+CUresult GraphExecBatchMemOpSet(Call&, CUgraphExec exec, CUgraphNode node,
+                                const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1* params);
+CUresult GraphExecNodeSetParams(Call&, CUgraphExec exec, CUgraphNode node,
+                                CUgraphNodeParams* params);
+
+// capture_graph.cc
+CUresult CaptureBegin(Call&, CUstream stream);
+CUresult CaptureBeginMode(Call&, CUstream stream, CUstreamCaptureMode mode);
+CUresult CaptureBeginToGraph(Call&, CUstream stream, CUgraph graph, const void* dependencies,
+                             const void* data, size_t count, CUstreamCaptureMode mode);
+CUresult CaptureEnd(Call&, CUstream stream, CUgraph* graph);
+CUresult CaptureDepend(Call&, CUstream stream, CUgraphNode* nodes, size_t count, unsigned flags);
+CUresult CaptureDependData(Call&, CUstream stream, CUgraphNode* nodes, const void* data,
+                           size_t count, unsigned flags);
+
+// memop.cc
+CUresult StreamWriteValue32(Call&, CUstream stream, CUdeviceptr address, cuuint32_t value,
+                            unsigned flags);
+CUresult StreamWriteValue64(Call&, CUstream stream, CUdeviceptr address, cuuint64_t value,
+                            unsigned flags);
+CUresult StreamWaitValue32(Call&, CUstream stream, CUdeviceptr address, cuuint32_t value,
+                           unsigned flags);
+CUresult StreamWaitValue64(Call&, CUstream stream, CUdeviceptr address, cuuint64_t value,
+                           unsigned flags);
+CUresult StreamBatchMemOp(Call&, CUstream stream, unsigned count,
+                          CUstreamBatchMemOpParams* operations, unsigned flags);
+
+// shared.cc
+CUresult MemMap(Call&, CUdeviceptr address, size_t bytes, size_t offset, unsigned long long handle,
+                unsigned long long flags);
+CUresult MemUnmap(Call&, CUdeviceptr address, size_t bytes);
+CUresult IpcGetMemHandle(Call&, CUipcMemHandle* handle, CUdeviceptr address);
+CUresult IpcOpenMemHandle(Call&, CUdeviceptr* address, CUipcMemHandle handle, unsigned flags);
+CUresult IpcCloseMemHandle(Call&, CUdeviceptr address);
+CUresult IpcGetEventHandle(Call&, CUipcEventHandle* handle, CUevent event);
+CUresult IpcOpenEventHandle(Call&, CUevent* event, CUipcEventHandle handle);
+CUresult MemPoolImportPointer(Call&, CUdeviceptr* address, CUmemoryPool pool,
+                              CUmemPoolPtrExportData* data);
 
 }  // namespace ss::capture

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "src/capture/call.h"
+#include "src/capture/graph.h"
 #include "src/capture/handlers.h"
 #include "src/capture/intern.h"
 
@@ -56,7 +57,7 @@ void Give(Wrapped* node) {
   g_pool = node;
 }
 
-// Runs once: what a graph would run again and again is not wrapped.
+// Runs once: what a graph runs again and again has wrappers that stay.
 Wrapped Unwrap(void* opaque) {
   auto* node = static_cast<Wrapped*>(opaque);
   Wrapped copy = *node;
@@ -71,6 +72,13 @@ void SetToken(uint64_t token) {
 
 void CUDA_CB RunHostFunction(void* opaque) {
   Wrapped wrapped = Unwrap(opaque);
+  SetToken(wrapped.token);
+  reinterpret_cast<CUhostFn>(wrapped.function)(wrapped.data);
+  SetToken(0);
+}
+
+void CUDA_CB RunAgain(void* opaque) {
+  const Wrapped& wrapped = *static_cast<Wrapped*>(opaque);
   SetToken(wrapped.token);
   reinterpret_cast<CUhostFn>(wrapped.function)(wrapped.data);
   SetToken(0);
@@ -97,10 +105,6 @@ template <class Function, class... More>
 CUresult Queue(Call& call, CUstream stream, Function function, Function runner, void* data,
                More... more) {
   uint64_t handle = call.Stream(stream);
-  if (IsCapturing(handle)) {
-    CountGap(Gap::kCapturedIntoGraph);
-    return call.Forward(stream, function, data, more...);
-  }
   uint64_t context = ContextOf(*call.thread, handle);
   uint64_t stack = call.Stack();
   Wrapped* node = Wrap(function, data);
@@ -113,14 +117,29 @@ CUresult Queue(Call& call, CUstream stream, Function function, Function runner, 
                                       .function = reinterpret_cast<uint64_t>(function),
                                       .token = token,
                                       .result = result,
-                                      .stack = stack});
+                                      .stack = stack,
+                                      .graph_node = NodeOf(handle)});
   return result;
 }
 
 }  // namespace
 
+HostWork PrepareHost(CUhostFn function, void* data) {
+  Wrapped* node = Wrap(function, data);
+  if (!node) return {function, function, data, 0};
+  return {function, &RunAgain, node, node->token};
+}
+
+void UnwrapHost(CUhostFn* function, void** data) {
+  if (*function != &RunAgain) return;
+  const Wrapped& wrapped = *static_cast<Wrapped*>(*data);
+  *function = reinterpret_cast<CUhostFn>(wrapped.function);
+  *data = wrapped.data;
+}
+
 CUresult LaunchHostFunc(Call& call, CUstream stream, CUhostFn function, void* data) {
-  return Queue(call, stream, function, &RunHostFunction, data);
+  bool again = IsCapturing(call.Stream(stream));
+  return Queue(call, stream, function, again ? &RunAgain : &RunHostFunction, data);
 }
 
 CUresult StreamAddCallback(Call& call, CUstream stream, CUstreamCallback callback, void* data,

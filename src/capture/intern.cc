@@ -18,7 +18,9 @@ constexpr size_t kArenaBytes = size_t{64} << 20;  // reserved; used by what is t
 WordMap g_texts;      // hash -> id
 WordMap g_functions;  // CUfunction -> FunctionInfo*
 WordMap g_contexts;   // CUcontext -> CUdevice + 1
-WordMap g_streams;    // CUstream -> CUcontext
+constexpr uint64_t kSeveral = ~uint64_t{0};
+std::atomic<uint64_t> g_only_context{0};
+WordMap g_streams;  // CUstream -> CUcontext
 std::atomic<uint64_t> g_next_text{1};
 std::atomic<uint32_t> g_generation{1};
 std::atomic<size_t> g_arena_used;
@@ -173,6 +175,8 @@ void ForgetFunctions() { g_generation.fetch_add(1); }
 
 void NoteContext(Thread& thread, uint64_t context, CUdevice device) {
   if (!g_contexts.Insert(context, static_cast<uint64_t>(device) + 1)) return;
+  uint64_t none = 0;
+  if (!g_only_context.compare_exchange_strong(none, context)) g_only_context.store(kSeveral);
   Note(thread,
        trace::view::ContextCreate{
            .context = context, .device = static_cast<uint64_t>(device), .arch = ArchOf(device)});
@@ -187,6 +191,8 @@ void SeenContext(Thread& thread, uint64_t context) {
 bool ForgetContext(Thread& thread, uint64_t context) {
   if (g_contexts.Get(context) == 0) return false;
   g_contexts.Set(context, 0);
+  uint64_t only = context;
+  g_only_context.compare_exchange_strong(only, 0);
   if (thread.last_context == context) thread.last_context = 0;
   return true;
 }
@@ -197,6 +203,11 @@ uint64_t CurrentContext(Thread& thread) {
   if (driver.ctx_get_current) driver.ctx_get_current(&context);
   SeenContext(thread, reinterpret_cast<uint64_t>(context));
   return reinterpret_cast<uint64_t>(context);
+}
+
+uint64_t OnlyContext() {
+  uint64_t only = g_only_context.load(std::memory_order_relaxed);
+  return only == kSeveral ? 0 : only;
 }
 
 uint64_t ContextOf(Thread& thread, uint64_t stream) {
@@ -229,6 +240,7 @@ bool InitInterning() {
 }
 
 void ResetInterning() {
+  g_only_context.store(0);
   g_texts.Clear();
   g_functions.Clear();
   g_contexts.Clear();

@@ -34,6 +34,8 @@ void ForgetFunctions();  // a module was unloaded
 uint64_t CurrentContext(Thread& thread);
 // The context of a stream (resolved handle).
 uint64_t ContextOf(Thread& thread, uint64_t stream);
+// The one that there is; 0 = none, or several.
+uint64_t OnlyContext();
 // Emits ContextCreate unless it was emitted. Device is asked for.
 void SeenContext(Thread& thread, uint64_t context);
 void NoteContext(Thread& thread, uint64_t context, CUdevice device);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "src/capture/call.h"
+#include "src/capture/graph.h"
 #include "src/capture/handlers.h"
 #include "src/capture/intern.h"
 #include "src/capture/ranges.h"
@@ -91,8 +92,8 @@ Launched Prepare(Call& call, CUfunction function, CUstream stream, void** params
   return {reinterpret_cast<uint64_t>(function), handle, context, stack, list.words()};
 }
 
-CUresult Finish(Call& call, const Launched& launched, uint64_t kind, CUresult result) {
-  if (WentIntoGraph(launched.stream)) return result;
+CUresult Finish(Call& call, const Launched& launched, uint64_t kind, CUresult result,
+                uint64_t start_event = 0) {
   if (call.thread->in_nccl) {
     kind |= kInsideNcclCall;
   } else if (InNccl(call.caller)) {
@@ -104,7 +105,9 @@ CUresult Finish(Call& call, const Launched& launched, uint64_t kind, CUresult re
                                 .kind = kind,
                                 .words = launched.words,
                                 .result = result,
-                                .stack = launched.stack});
+                                .stack = launched.stack,
+                                .graph_node = NodeOf(launched.stream),
+                                .start_event = start_event});
   return result;
 }
 
@@ -118,14 +121,45 @@ uint64_t KindOf(const CUlaunchConfig& config) {
         attribute.value.programmaticStreamSerializationAllowed) {
       kind |= kProgrammaticSerialization;
     }
-    if (id == kAttributeProgrammaticEvent || id == kAttributeLaunchCompletionEvent) {
-      CountGap(Gap::kLaunchEvent);
-    }
   }
   return kind;
 }
 
+// The first two fields of both attributes' values are the event and its flags. A launch has at most
+// one of either in practice; a second one is counted.
+uint64_t StartEventOf(const CUlaunchConfig& config) {
+  uint64_t event = 0;
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    int id = static_cast<int>(config.attrs[i].id);
+    if (id != kAttributeProgrammaticEvent && id != kAttributeLaunchCompletionEvent) continue;
+    if (event) CountGap(Gap::kLaunchEvent);
+    event = reinterpret_cast<uint64_t>(config.attrs[i].value.programmaticEvent.event);
+  }
+  return event;
+}
+
 }  // namespace
+
+KernelWork PrepareKernel(Call& call, CUfunction function, void** params, void** extra) {
+  const FunctionInfo* info = TheFunction(*call.thread, function);
+  WordList list(call.thread->words);
+  if (params) {
+    ScanParameters(list, info, params);
+  } else if (extra) {
+    ScanBuffer(list, extra);
+  }
+  return {reinterpret_cast<uint64_t>(function), CurrentContext(*call.thread), call.Stack(),
+          list.words()};
+}
+
+void EmitKernel(Call& call, const KernelWork& work, Target target) {
+  call.Emit(trace::view::Launch{.function = work.function,
+                                .context = work.context,
+                                .words = work.words,
+                                .stack = work.stack,
+                                .graph_node = target.node,
+                                .graph_exec = target.exec});
+}
 
 CUresult LaunchKernel(Call& call, CUfunction function, unsigned grid_x, unsigned grid_y,
                       unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
@@ -141,8 +175,9 @@ CUresult LaunchKernelEx(Call& call, const CUlaunchConfig* config, CUfunction fun
   if (!config) return call.Forward(config, function, params, extra);
   Launched launched = Prepare(call, function, config->hStream, params, extra);
   uint64_t kind = KindOf(*config);
+  uint64_t event = StartEventOf(*config);
   CUresult result = call.Forward(config, function, params, extra);
-  return Finish(call, launched, kind, result);
+  return Finish(call, launched, kind, result, event);
 }
 
 CUresult LaunchCooperative(Call& call, CUfunction function, unsigned grid_x, unsigned grid_y,

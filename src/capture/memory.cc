@@ -1,4 +1,5 @@
 #include "src/capture/call.h"
+#include "src/capture/graph.h"
 #include "src/capture/handlers.h"
 #include "src/capture/intern.h"
 #include "src/capture/modules.h"
@@ -69,7 +70,6 @@ CUresult AllocateAsync(Call& call, CUstream stream, CUmemoryPool pool, CUdevicep
   uint64_t stack = call.Stack();
   bool is_private = IsPrivate(call);
   CUresult result = call.Forward(address, bytes, more...);
-  if (WentIntoGraph(handle)) return result;
   if (result == CUDA_SUCCESS) Widen(kDevice, *address, bytes);
   call.Emit(trace::view::AllocAsync{.address = result == CUDA_SUCCESS ? *address : 0,
                                     .bytes = bytes,
@@ -78,7 +78,8 @@ CUresult AllocateAsync(Call& call, CUstream stream, CUmemoryPool pool, CUdevicep
                                     .context = context,
                                     .is_private = is_private,
                                     .result = result,
-                                    .stack = stack});
+                                    .stack = stack,
+                                    .graph_node = NodeOf(handle)});
   return result;
 }
 
@@ -140,9 +141,12 @@ CUresult MemFreeAsync(Call& call, CUdeviceptr address, CUstream stream) {
   uint64_t context = ContextOf(*call.thread, handle);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(address, stream);
-  if (WentIntoGraph(handle)) return result;
-  call.Emit(trace::view::FreeAsync{
-      .address = address, .stream = handle, .context = context, .result = result, .stack = stack});
+  call.Emit(trace::view::FreeAsync{.address = address,
+                                   .stream = handle,
+                                   .context = context,
+                                   .result = result,
+                                   .stack = stack,
+                                   .graph_node = NodeOf(handle)});
   return result;
 }
 

@@ -1,4 +1,5 @@
 #include "src/capture/call.h"
+#include "src/capture/graph.h"
 #include "src/capture/handlers.h"
 #include "src/capture/intern.h"
 
@@ -17,7 +18,6 @@ CUresult Set(Call& call, Extent extent, CUstream stream, bool blocking, CUdevice
   uint64_t context = ContextOf(*call.thread, handle);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(to, arguments...);
-  if (WentIntoGraph(handle)) return result;
   call.Emit(trace::view::Memset{.destination = to,
                                 .bytes = extent.bytes,
                                 .stream = handle,
@@ -25,7 +25,8 @@ CUresult Set(Call& call, Extent extent, CUstream stream, bool blocking, CUdevice
                                 .blocking = blocking,
                                 .result = result,
                                 .stack = stack,
-                                .bounding = extent.bounding});
+                                .bounding = extent.bounding,
+                                .graph_node = NodeOf(handle)});
   return result;
 }
 

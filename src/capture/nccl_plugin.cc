@@ -106,7 +106,7 @@ void* ToldCallBegins(void*, const ToldCall& call, const void* caller, uintptr_t 
   Thread* thread = Telling();
   if (!thread) return AsHandle(kNone);
   if (call.captured) {
-    CountGap(Gap::kCapturedIntoGraph);
+    CountGap(Gap::kNcclCaptured);
     return AsHandle(kCaptured);
   }
   uint64_t number = g_calls.fetch_add(1) + kFirstCall;

@@ -121,10 +121,6 @@ bool NoteOperation(Thread& thread, const NcclSite& site, const NcclOperation& op
   uint64_t stream =
       operation.stream ? Word(operation.stream) : 1;  // 0 is the legacy default stream
   bool alone = thread.nccl_depth == 0;
-  if (IsCapturing(stream)) {
-    CountGap(Gap::kCapturedIntoGraph);
-    return false;
-  }
   SeenComm(thread, Word(operation.comm));
   if (alone) OpenGroup(thread);
   ++thread.nccl_calls;

@@ -44,6 +44,7 @@ trace::RingClient* g_client;
 Options g_options;
 pthread_key_t g_key;
 bool g_prepared;  // key, exit handler and tables exist
+std::atomic<bool> g_paused{false};
 std::atomic<bool> g_exiting;
 
 [[gnu::tls_model("initial-exec")]] thread_local Thread* t_thread;
@@ -278,7 +279,11 @@ Thread* FindThread(bool driver_is_up) {
 
 }  // namespace
 
+void PauseRecording(bool pause) { g_paused.store(pause, std::memory_order_relaxed); }
+
 Thread* CurrentThread(bool driver_is_up) {
+  if (g_paused.load(std::memory_order_relaxed)) [[unlikely]]
+    return nullptr;
   Thread* thread = t_thread;
   if (thread && thread->ring->alive()) [[likely]]
     return thread;

@@ -46,6 +46,9 @@ constexpr uint32_t kMaxWords = 3200;  // of a launch, as many as a record holds 
 // session now.
 Thread* CurrentThread(bool driver_is_up = false);
 
+// Until it is called with false, CurrentThread is null in every thread.
+void PauseRecording(bool pause);
+
 // The same, but null too where the thread has no record yet: opens nothing.
 Thread* OpenedThread();
 

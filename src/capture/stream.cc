@@ -1,12 +1,10 @@
 #include "src/capture/call.h"
+#include "src/capture/graph.h"
 #include "src/capture/handlers.h"
 #include "src/capture/intern.h"
 
 namespace ss::capture {
 namespace {
-
-std::atomic<int>
-    g_captures;  // streams that capture now; asking the driver each time would cost too much
 
 uint64_t Handle(CUstream stream) { return reinterpret_cast<uint64_t>(stream); }
 
@@ -22,30 +20,7 @@ CUresult Created(Call& call, CUresult result, CUstream* stream, unsigned flags, 
   return result;
 }
 
-template <class... A>
-CUresult Begin(Call& call, A... arguments) {
-  CUresult result = call.Forward(arguments...);
-  if (result == CUDA_SUCCESS) g_captures.fetch_add(1);
-  CountGap(Gap::kStreamCapture);
-  return result;
-}
-
 }  // namespace
-
-bool IsCapturing(uint64_t stream) {
-  if (g_captures.load(std::memory_order_relaxed) <= 0) return false;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const Driver& driver = TheDriver();
-  if (!driver.stream_is_capturing) return false;
-  CUresult result = driver.stream_is_capturing(reinterpret_cast<CUstream>(stream), &status);
-  return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
-bool WentIntoGraph(uint64_t stream) {
-  if (!IsCapturing(stream)) return false;
-  CountGap(Gap::kCapturedIntoGraph);
-  return true;
-}
 
 CUresult StreamCreate(Call& call, CUstream* stream, unsigned flags) {
   uint64_t context = CurrentContext(*call.thread);
@@ -58,6 +33,15 @@ CUresult StreamCreateWithPriority(Call& call, CUstream* stream, unsigned flags, 
   uint64_t context = CurrentContext(*call.thread);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(stream, flags, priority);
+  return Created(call, result, stream, flags, priority, context, stack);
+}
+
+// Where its work runs is set apart; what orders it is not (rule 15).
+CUresult GreenCtxStreamCreate(Call& call, CUstream* stream, void* green, unsigned flags,
+                              int priority) {
+  uint64_t context = CurrentContext(*call.thread);
+  uint64_t stack = call.Stack();
+  CUresult result = call.Forward(stream, green, flags, priority);
   return Created(call, result, stream, flags, priority, context, stack);
 }
 
@@ -100,32 +84,15 @@ CUresult StreamWaitEvent(Call& call, CUstream stream, CUevent event, unsigned fl
   uint64_t context = ContextOf(*call.thread, handle);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(stream, event, flags);
-  if (WentIntoGraph(handle)) return result;
+  // A wait for an external event is a node.
+  uint64_t node = flags & CU_EVENT_WAIT_EXTERNAL ? NodeOf(handle) : CapturedAt(handle);
   call.Emit(trace::view::StreamWaitEvent{.stream = handle,
                                          .context = context,
                                          .event = reinterpret_cast<uint64_t>(event),
                                          .flags = flags,
                                          .result = result,
-                                         .stack = stack});
-  return result;
-}
-
-CUresult CaptureBegin(Call& call, CUstream stream) { return Begin(call, stream); }
-
-CUresult CaptureBeginMode(Call& call, CUstream stream, CUstreamCaptureMode mode) {
-  return Begin(call, stream, mode);
-}
-
-CUresult CaptureBeginToGraph(Call& call, CUstream stream, CUgraph graph, const void* dependencies,
-                             const void* data, size_t count, CUstreamCaptureMode mode) {
-  return Begin(call, stream, graph, dependencies, data, count, mode);
-}
-
-// An end that fails has ended the capture as well.
-CUresult CaptureEnd(Call& call, CUstream stream, CUgraph* graph) {
-  bool capturing = IsCapturing(call.Stream(stream));
-  CUresult result = call.Forward(stream, graph);
-  if (capturing) g_captures.fetch_sub(1);
+                                         .stack = stack,
+                                         .graph_node = node});
   return result;
 }
 

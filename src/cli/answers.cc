@@ -38,6 +38,7 @@ void Answers::Answer(const ProcessAnalysis& analysis, uint64_t token) {
     text_ = PrintText(input, {});
   }
   std::string name = fmt::format("{}/{:x}", folder_, token);
+  Write(name + ".op", std::to_string(analysis.last_op()));
   Write(name + ".txt", text_);
   Write(name + ".json", json_);
 }

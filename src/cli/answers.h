@@ -36,8 +36,8 @@ class Answers {
   // `folder` may be "": then nobody is answered.
   explicit Answers(std::string folder) : folder_(std::move(folder)) {}
 
-  // Writes FOLDER/<token>.json and .txt; the first appears last and whole. All that came before the
-  // question has been fed to `analysis`.
+  // Writes FOLDER/<token>.json, .txt and .op (the last operation's number); the first appears last
+  // and whole. All that came before the question has been fed to `analysis`.
   void Answer(const ProcessAnalysis& analysis, uint64_t token);
 
  private:

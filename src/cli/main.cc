@@ -140,6 +140,10 @@ class CommandLine {
         app_.add_subcommand("run", "Watch a program, report at its exit: run [OPTIONS] -- PROGRAM");
     AddReportOptions(run, run_.report, words_);
     run->add_option("-o,--output", run_.output, "Also keep the trace: FILE.sst or a directory");
+    run->add_option(
+           "--allocator", run_.allocator,
+           "PyTorch's freed memory: hold it until the device is idle, or poison it with NaN")
+        ->check(CLI::IsMember({"hold", "poison"}));
     run->add_option("PROGRAM", words_.program, "With its arguments, behind --");
     run->callback([this] { Start(/*analyse=*/true); });
 

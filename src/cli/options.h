@@ -35,8 +35,9 @@ struct ReportOptions {
 
 struct RunCommandOptions {
   ReportOptions report;
-  std::string output;   // -o: a file or a directory for traces, "" = none kept
-  bool analyse = true;  // false: record
+  std::string output;     // -o: a file or a directory for traces, "" = none kept
+  std::string allocator;  // --allocator: for the PyTorch plug-in, "" = only observe
+  bool analyse = true;    // false: record
   std::vector<std::string> command;
 };
 

@@ -129,6 +129,7 @@ Analysed ProcessAnalysis::Finish() {
   for (std::string& note : kernels_.Notes()) seen.notes.push_back(std::move(note));
   seen.notes.insert(seen.notes.end(), report.coverage.notes.begin(), report.coverage.notes.end());
   report.coverage = std::move(seen);
+  if (process().ended) report.running.clear();  // at its end, whatever it left running was meant
   report.pid = static_cast<int64_t>(process().pid);
   SetRank(report, process().rank);
   analysed.stacks = Stacks();

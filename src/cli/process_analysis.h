@@ -40,6 +40,7 @@ class ProcessAnalysis : private ImportSink {
 
   // Judges all that was fed, numbers up to `seq`: waits for kernels, lets held operations out.
   void Settle(uint64_t seq);
+  OpId last_op() const { return engine_.last_op(); }
   // The report as if the process ended here, without coverage; see Analysis::SoFar.
   Report SoFar() const { return engine_.SoFar(); }
   // With what was seen of the process; stack ids are the trace's own.

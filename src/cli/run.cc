@@ -24,11 +24,11 @@ constexpr char kNcclPlugInVariable[] = "NCCL_PROFILER_PLUGIN";
 // How long processes that outlive the program itself are still watched.
 constexpr std::chrono::seconds kStragglers{5};
 
-Result<Launch> PrepareLaunch(const std::vector<std::string>& command, const std::string& socket,
+Result<Launch> PrepareLaunch(const RunCommandOptions& options, const std::string& socket,
                              const std::string& answers) {
   Result<std::string> library = FindCaptureLibrary();
   if (!library) return tl::unexpected(library.error());
-  Launch launch{command, {}};
+  Launch launch{options.command, {}};
   launch.environment = {{"LD_PRELOAD", PreloadValue(std::getenv("LD_PRELOAD"), *library)},
                         {trace::kSocketVariable, socket}};
   // For an NCCL that is linked into the program. One that the user chose stays.
@@ -36,6 +36,9 @@ Result<Launch> PrepareLaunch(const std::vector<std::string>& command, const std:
     launch.environment.emplace_back(kNcclPlugInVariable, *library);
   }
   if (!answers.empty()) launch.environment.emplace_back(kAnswersVariable, answers);
+  if (!options.allocator.empty()) {
+    launch.environment.emplace_back("STREAMSAN_ALLOCATOR", options.allocator);
+  }
   std::string site = FindPythonSite();
   if (!site.empty()) {
     launch.environment.emplace_back("PYTHONPATH", PythonPathValue(std::getenv("PYTHONPATH"), site));
@@ -59,7 +62,7 @@ Result<int> Live(const RunCommandOptions& options, Watch& watch, const std::stri
   };
   auto collector = trace::Collector::Start(collector_options);
   if (!collector) return tl::unexpected(collector.error());
-  Result<Launch> launch = PrepareLaunch(options.command, (*collector)->socket_name(), answers);
+  Result<Launch> launch = PrepareLaunch(options, (*collector)->socket_name(), answers);
   if (!launch) return tl::unexpected(launch.error());
   Result<pid_t> pid = StartProgram(*launch);
   if (!pid) return tl::unexpected(pid.error());

@@ -50,7 +50,8 @@ void Checker::AdviseOnWait(const Op& op, size_t index) {
 }
 
 void Checker::AdviseOnAwait(const Op& op, size_t index) {
-  if (!order_.last_await_never()) return;
+  // Kernels and the CPU of a recorded program may write the value, too.
+  if (!order_.last_await_never() || options_.recorded) return;
   const auto& names = program_.flag_names;
   std::string flag = op.object < names.size() ? names[op.object] : "";
   if (AdvisedBefore("await-never", std::hash<std::string_view>{}(flag), op)) return;
@@ -73,6 +74,7 @@ void Checker::AdviseImplicitSync(const Tenant& tenant, const Op& op, size_t inde
 void Checker::AdviseRedundantRecords(Tenant& tenant, const Clock& owner, const Clock& known) {
   for (size_t i = 0; i < tenant.recorded.size(); ++i) {
     const auto& record = tenant.recorded[i];
+    if (record.op.flags & kAllocatorInternal) continue;
     Clock without = known;
     without.Join(owner);
     for (const auto& other : tenant.recorded) {

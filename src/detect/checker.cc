@@ -73,8 +73,12 @@ void Checker::CollectUsers(const Op& op, const Access* accesses) {
 void Checker::Feed(const Op& op, const Access* accesses) {
   size_t index = log_.Append(op);
   CollectUsers(op, accesses);
+  if (op.kind == OpKind::kStreamDestroy) {
+    if (const Stream* stream = order_.FindStream(op.stream, op.host)) running_.Drop(stream->lane);
+  }
   Step step = order_.Apply(op, index, users_, accesses);
   if (op.kind == OpKind::kCollective && step.epoch != 0) collectives_.Add(op, index, step);
+  running_.Note(step, index);
   switch (op.kind) {
     case OpKind::kAlloc:
       OnAlloc(op, index, accesses[0]);
@@ -279,6 +283,7 @@ void Checker::Sweep() {
     for (const ConditionalEdge& edge : tenant->edges) lanes[edge.lane] = true;
   }
   collectives_.ForEachLane([&](LaneId lane) { lanes[lane] = true; });
+  running_.Keep(ops);
   order_.MarkConditional(&lanes);
   order_.RecycleLanes(lanes);
   if (order_.AnyHostEnded()) {
@@ -306,6 +311,9 @@ CheckResult Checker::Finish() {
   }
   pending_.clear();
   CheckResult result;
+  for (size_t index : running_.Unseen(order_)) {
+    result.running.push_back(MakeSite(log_.Get(index), index));
+  }
   result.findings.assign(std::make_move_iterator(findings_.begin()),
                          std::make_move_iterator(findings_.end()));
   result.keys = std::move(keys_);

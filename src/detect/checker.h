@@ -16,6 +16,7 @@
 
 #include "src/detect/collectives.h"
 #include "src/detect/op_log.h"
+#include "src/detect/running.h"
 #include "src/model/order.h"
 #include "src/model/shadow.h"
 #include "src/model/tenant.h"
@@ -41,6 +42,7 @@ struct CheckResult {
   std::vector<std::string> keys;  // of the findings, in step: equal keys = equal code and sites
   std::vector<Advice> advice;
   std::vector<PlacedCollective> collectives;
+  std::vector<Site> running;  // the last work of each stream, if no thread has seen its end
   bool unsettled = false;  // signals or ranks: the clocks were still changing when the walks ended
   uint64_t muted_private = 0;
   uint64_t untracked_bytes_accesses = 0;  // accesses that touched memory nobody allocated
@@ -169,6 +171,7 @@ class Checker {
   Shadow shadow_;
   OpLog log_;
   CollectiveOrder collectives_;
+  Running running_;
   std::unordered_map<BufferId, Tenant*> live_;
   std::vector<std::unique_ptr<Tenant>> tenants_, spare_tenants_;
   std::map<OwnerKey, std::vector<Pending>> pending_;

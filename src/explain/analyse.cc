@@ -89,6 +89,7 @@ Report Explain(const Tape& tape, const CheckOptions& check, const AnalyseOptions
   }
   report.findings = std::move(result.findings);
   report.advice = std::move(result.advice);
+  report.running = std::move(result.running);
   report.coverage.muted_private = result.muted_private;
   report.stats = result.stats;
   return report;
@@ -152,6 +153,7 @@ struct Analysis::State {
   std::vector<Op> ops;
   std::vector<Access> accesses;
   uint64_t fed = 0;
+  OpId last_op = 0;
   bool signals = false, collectives = false;
   std::set<uint32_t> ranks;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
@@ -163,6 +165,7 @@ Analysis::~Analysis() = default;
 
 void Analysis::Feed(const Op& op, const Access* accesses) {
   State& s = *state_;
+  s.last_op = op.id;
   s.graphs.Feed(op, accesses, [&s](const Op& made, const Access* taken) { s.Take(made, taken); });
 }
 
@@ -171,6 +174,7 @@ size_t Analysis::hazards() const { return state_->checker->hazards(); }
 const std::vector<PlacedCollective>& Analysis::collectives() const {
   return state_->checker->collectives();
 }
+OpId Analysis::last_op() const { return state_->last_op; }
 
 Report Analysis::SoFar() const {
   const State& s = *state_;
@@ -181,6 +185,7 @@ Report Analysis::SoFar() const {
   } else {
     report.coverage.notes.push_back("the program has become too long to be judged on the way");
   }
+  report.running.clear();  // it goes on
   report.program = s.names.source;
   report.stats.seconds = Seconds(s.start);
   return report;
@@ -197,6 +202,7 @@ Report Analysis::Finish() {
     CheckResult result = s.checker->Finish();
     report.findings = std::move(result.findings);
     report.advice = std::move(result.advice);
+    report.running = std::move(result.running);
     report.coverage.muted_private = result.muted_private;
     report.stats = result.stats;
     report.coverage.notes.push_back(fmt::format(
@@ -204,6 +210,7 @@ Report Analysis::Finish() {
         "and fixes are missing",
         s.fed, s.max_kept));
   }
+  if (!s.names.recorded) report.running.clear();
   report.program = s.names.source;
   report.title = s.names.title;
   report.stats.seconds = Seconds(s.start);

@@ -55,6 +55,7 @@ class Analysis {
   size_t hazards() const;
   // Where what was fed so far placed its collectives.
   const std::vector<PlacedCollective>& collectives() const;
+  OpId last_op() const;  // that was fed
   // The report as it would be if the program ended here. Judges everything again, so ask only when
   // hazards() has changed. Empty, with a note, beyond `max_kept` operations.
   Report SoFar() const;

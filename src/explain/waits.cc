@@ -16,8 +16,9 @@ bool IsWait(const Op& op) {
     case OpKind::kStreamSync:
     case OpKind::kEventSync:
     case OpKind::kDeviceSync:
-    case OpKind::kRecordStream:
       return true;
+    case OpKind::kRecordStream:
+      return (op.flags & kAllocatorInternal) == 0;
     case OpKind::kStreamQuery:
     case OpKind::kEventQuery:
       return (op.flags & (kNotReady | kAllocatorInternal)) == 0;

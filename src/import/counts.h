@@ -38,6 +38,7 @@ namespace ss {
     "kernel arguments that are followed pointed to memory that is not known") \
   X(kTakenAsPointers, true, \
     "arguments that may be a pointer or a list of pointers were taken to be a pointer") \
+  X(kBySchema, false, "launches whose accesses are those of their operator's schema") \
   X(kModuleVariables, false, "accesses to variables of a module, which are not checked") \
   X(kUnusedNotes, true, \
     "access or fill notes were followed by no operation of their thread and stream") \
@@ -56,6 +57,12 @@ namespace ss {
   X(kNcclUnreturned, true, "NCCL calls had not returned when the trace ended, and are left out") \
   X(kNcclUnknownExtents, true, \
     "NCCL operations of unknown datatype, kind or communicator: their buffers are left out") \
+  X(kAliasedMappings, true, \
+    "memory was mapped to a second range while the first was there: they are taken to be apart") \
+  X(kSharedWithOthers, true, \
+    "memory and events that are shared with other processes, whose part is not known") \
+  X(kForeignWaits, true, "waits for events of other processes, which are taken to order nothing") \
+  X(kUnknownGraphs, true, "uses of graphs or nodes whose making was not seen") \
   X(kFoldedThreads, true, "host threads share one lane, as more were alive than can be told apart")
 // clang-format on
 

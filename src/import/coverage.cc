@@ -44,13 +44,14 @@ void Importer::State::ReportUnresolved(Coverage& coverage) const {
 // asks for the number of devices has none.
 void Importer::State::AddPlugIns(Coverage* coverage) const {
   for (StringId gap : gaps_) coverage->notes.push_back(strings_.Get(gap));
-  const bool no_blocks = pytorch_ && !plug_in_ && buffers_made_ != 0;
-  if (no_blocks) {
+  // One that only looks at the driver (a launcher of ranks) has no allocator yet.
+  const bool blind = pytorch_ && !plug_in_ && (launches_ != 0 || buffers_made_ != 0);
+  if (blind) {
     coverage->notes.push_back(
         "PyTorch runs without StreamSan's plug-in: what its caching allocator hands out and takes "
         "back is not seen (PYTHONPATH was cleared, or Python was started with -I or -E)");
   }
-  if (!gaps_.empty() || no_blocks) coverage->complete = false;
+  if (!gaps_.empty() || blind) coverage->complete = false;
 }
 
 Coverage Importer::State::MakeCoverage() const {

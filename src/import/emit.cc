@@ -7,8 +7,8 @@ constexpr uint64_t kAddressEnd = uint64_t{1} << 48;  // above are the rank bits
 }
 
 Op& Importer::State::Emit(OpKind kind, uint64_t stack) {
-  SplitSyncs();
-  if (held_.size() > options_.max_held) {
+  if (!building_) SplitSyncs();
+  if (!building_ && held_.size() > options_.max_held) {
     held_.ReleaseFirst(*now_.sink);
     counts_.Add(Count::kUnheldOps);
   }
@@ -30,12 +30,13 @@ Op& Importer::State::EmitOn(OpKind kind, const StreamLife& stream, uint64_t stac
 
 // Call when `op` is complete but for its flags.
 void Importer::State::BeginSync(Op& op) {
-  if (now_.after > now_.before) {
+  if (!building_ && now_.after > now_.before) {
     syncs_.push_back({now_.thread, now_.after, held_.last(), op, false});
   }
 }
 
 void Importer::State::CheckOverlap(Op& op, Touch touch) {
+  if (building_) return;  // a node runs whenever its graph is launched
   if (overlaps_.Check(touch, held_.last(), held_)) op.flags |= kAmbiguousOrder;
 }
 

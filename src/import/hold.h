@@ -22,6 +22,9 @@ class HoldQueue {
   Op& Push(uint64_t release_at);
   void AddAccess(const Access& access);  // to the last operation
   void ClearAccesses();                  // of the last operation
+  std::span<Access> LastAccesses() {     // of the last operation, to be changed
+    return std::span(accesses_).subspan(entries_.back().access);
+  }
 
   Ticket last() const { return first_ticket_ + entries_.size() - 1; }
   // Null when it has left.

@@ -19,7 +19,8 @@ constexpr bool IsCall() {  // a call of the driver, not a definition and not a n
     return false;
   } else {
     return (Body::kId >= trace::ContextCreate::kId && Body::kId < trace::NoteBuffer::kId) ||
-           Body::kId == trace::NcclGroupEnd::kId;
+           Body::kId == trace::NcclGroupEnd::kId ||
+           (Body::kId >= trace::CaptureBegin::kId && Body::kId <= trace::Shared::kId);
   }
 }
 
@@ -77,15 +78,52 @@ void Importer::State::Handle(const trace::Record& record) {
           now_.unordered = record.seq_before < last_seq_ && !ExistsAtReturn(record.body);
           if (now_.unordered) counts_.Add(Count::kUnorderedRecords);
         }
+        if constexpr (requires { body.graph_node; }) {
+          if (body.graph_node != 0) return InGraph(body);
+        }
         On(body);
       },
       record.body);
 }
 
+// Its work is that of a node, whenever the graph is launched.
+template <typename Body>
+void Importer::State::InGraph(const Body& body) {
+  if (Failed(body.result)) {
+    if (body.stream != 0) DropNotes(body.stream);
+    return;
+  }
+  GraphNode* node = NodeFor(body.stream, body.context, body.graph_node, body.graph_exec);
+  if (body.stream == 0) by_hand_.context = ContextOf(body.context);
+  const uint64_t handle = node == nullptr ? 0 : node->handle;
+  BeginBuilding();
+  On(body);
+  std::vector<NodeOp> work = EndBuilding();
+  if (handle == 0) return;
+  node->work = std::move(work);
+  if constexpr (requires {
+                  body.function;
+                  body.words;
+                })
+    node->function = body.function;
+}
+
+// Without the flag it is no node: it says what a wait for the event comes after.
+void Importer::State::InGraph(const trace::EventRecord& record) {
+  if (record.flags != 0) return InGraph<trace::EventRecord>(record);
+  if (!Failed(record.result)) CaptureRecord(record);
+}
+
+void Importer::State::InGraph(const trace::StreamWaitEvent& record) {
+  if (record.flags != 0) return InGraph<trace::StreamWaitEvent>(record);
+  if (!Failed(record.result)) CaptureWait(record);
+}
+
 bool Importer::State::Defer(const trace::Record& record) {
   if (record.seq_after <= record.seq_before || !ExistsAtReturn(record.body)) return false;
   deferred_.push_back(record);
-  if (auto* alloc = std::get_if<trace::AllocAsync>(&record.body)) {  // queues something meanwhile
+  auto* alloc = std::get_if<trace::AllocAsync>(&record.body);
+  if (alloc != nullptr && alloc->graph_node == 0) {  // queues something meanwhile
     now_.thread = record.thread;
     now_.before = record.seq_before;
     now_.after = record.seq_after;

@@ -31,6 +31,8 @@ struct Block {
   bool in_pool_layer = false;
   bool named_only = false;  // no allocation was seen: the program gave the memory a name
   bool carved = false;      // had pool blocks inside
+  uint64_t mapped = 0;      // handle of the memory that is mapped there
+  bool of_graph = false;    // allocated by a graph, or while one was captured
   uint64_t stamp = 0;       // changes whenever cached answers that name the block become wrong
 };
 

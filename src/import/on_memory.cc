@@ -10,6 +10,8 @@ namespace {
 MemoryKind KindOfAlloc(uint64_t kind) {  // Alloc::kind
   switch (kind) {
     case 1:
+    case 5:
+    case 6:
       return MemoryKind::kDevice;
     case 2:
     case 3:
@@ -66,6 +68,8 @@ Op& Importer::State::EndTenancy(Block& block, OpKind kind, uint64_t stack,
 // its bytes were the pool's, and judged there.
 void Importer::State::EndDriverBlock(Block& block, OpKind kind, uint64_t stack,
                                      const StreamLife* stream) {
+  pool_of_graphs_.erase(pool_of_graphs_.lower_bound(block.begin),
+                        pool_of_graphs_.lower_bound(block.end));
   std::vector<Block*> inside;
   if (block.carved) memory_.OverlappingPool(block.begin, block.end, inside);
   for (Block* child : inside) EndTenancy(*child, OpKind::kFree, stack).flags |= kImplicitEnd;
@@ -76,7 +80,8 @@ void Importer::State::EndDriverBlock(Block& block, OpKind kind, uint64_t stack,
 
 void Importer::State::EndMissed(const std::vector<Block*>& blocks) {
   for (Block* block : blocks) {
-    if (!block->named_only) counts_.Add(Count::kMissedFrees);
+    // A graph's memory goes with the graph, unseen.
+    if (!block->named_only && !block->of_graph) counts_.Add(Count::kMissedFrees);
     EndTenancy(*block, OpKind::kFree, 0).flags |= kImplicitEnd;
   }
 }
@@ -103,6 +108,8 @@ void Importer::State::On(const trace::Alloc& record) {
   const StringId name = MakeRoom(range);
   Block& block = *memory_.AddDriver(range.begin, range.end);
   block.kind = block.accessed = KindOfAlloc(record.kind);
+  block.mapped = record.handle;
+  if (record.handle != 0 && ++mappings_[record.handle] > 1) counts_.Add(Count::kAliasedMappings);
   block.name = name;
   Op& op = BeginTenancy(block, OpKind::kAlloc, context, record.stack);
   if (record.is_private != 0) op.flags |= kPrivate;
@@ -115,12 +122,17 @@ void Importer::State::On(const trace::AllocAsync& record) {
   const StreamLife stream = StreamOf(record.stream, record.context);
   const StringId name = MakeRoom(range);
   Block& block = *memory_.AddDriver(range.begin, range.end);
+  block.of_graph = building_;
   block.kind = block.accessed = MemoryKind::kPool;
   block.name = name;
   block.owner = stream.id;
   block.pool = 1 + pools_.Get(record.pool != 0 ? record.pool : ~uint64_t{stream.context.device});
   Op& op = BeginTenancy(block, OpKind::kAllocAsync, stream.context, record.stack);
   if (record.is_private != 0) op.flags |= kPrivate;
+  if (building_) {
+    graph_blocks_[block.buffer] = block;
+    return;
+  }
   if (now_.after == now_.before) {
     CheckOverlap(op, Queues(stream));
   } else if (overlaps_.WasHit(now_.thread, now_.after)) {  // was checked when the call began
@@ -128,8 +140,22 @@ void Importer::State::On(const trace::AllocAsync& record) {
   }
 }
 
+// A range that is unmapped is as many blocks as were mapped there. Blocks of a pool may lie across:
+// they end with the first of them.
+void Importer::State::Unmap(const trace::Free& record) {
+  const Range range = MakeRange(record.address, record.bytes);
+  std::vector<Block*> gone;
+  memory_.OverlappingDriver(range.begin, range.end, gone);
+  if (gone.empty()) return counts_.Add(Count::kUnknownFrees);
+  for (Block* block : gone) {
+    if (--mappings_[block->mapped] == 0) mappings_.erase(block->mapped);
+    EndDriverBlock(*block, OpKind::kFree, record.stack);
+  }
+}
+
 void Importer::State::On(const trace::Free& record) {
   if (Failed(record.result) || record.address == 0) return;
+  if (record.bytes != 0) return Unmap(record);
   Block* block = memory_.DriverBlock(record.address);
   if (block == nullptr || block->named_only) return counts_.Add(Count::kUnknownFrees);
   blocks_.clear();
@@ -150,12 +176,18 @@ void Importer::State::On(const trace::FreeAsync& record) {
   CheckOverlap(*held_.Find(held_.last()), Queues(stream));
 }
 
-// An empty block is one byte long, so that its free finds it.
+// An empty block is one byte long, so that its free finds it. One of host memory has no owner: what
+// may happen next to it is anybody's write.
 void Importer::State::On(const trace::NotePoolAlloc& record) {
   if (record.address == 0) return;
   const Range range = MakeRange(record.address, std::max<uint64_t>(record.bytes, 1));
   if (range.begin == range.end) return;
+  if (record.host != 0) return HostPoolAlloc(range, record);
   const StreamLife stream = StreamOf(record.stream, record.context);
+  const uint32_t pool = 1 + pools_.Get(record.pool);
+  OpenCapture* capture = CaptureOf(stream.id);
+  if (capture == nullptr && GraphPoolAlloc(range, stream, pool)) return;
+  if (capture != nullptr) BeginBuilding();
   blocks_.clear();
   memory_.OverlappingPool(range.begin, range.end, blocks_);
   EndMissed(blocks_);
@@ -165,8 +197,41 @@ void Importer::State::On(const trace::NotePoolAlloc& record) {
   if (segment.block != nullptr && IsHostSide(segment.block->kind))
     block.accessed = segment.block->kind;
   block.owner = stream.id;
-  block.pool = 1 + pools_.Get(record.pool);
+  block.pool = pool;
   BeginTenancy(block, OpKind::kAlloc, stream.context, record.stack);
+  if (capture == nullptr) return;
+  block.of_graph = true;
+  pool_of_graphs_[range.begin] = {range.end, block.buffer};
+  AddBookkeeping(*capture, stream.id);
+}
+
+void Importer::State::HostPoolAlloc(Range range, const trace::NotePoolAlloc& record) {
+  blocks_.clear();
+  memory_.OverlappingPool(range.begin, range.end, blocks_);
+  EndMissed(blocks_);
+  Block& block = *memory_.AddPool(range.begin, range.end);
+  block.kind = block.accessed = MemoryKind::kPinned;
+  block.pool = 1 + pools_.Get(record.pool);
+  BeginTenancy(block, OpKind::kAlloc, ContextLife{}, record.stack);
+}
+
+// Memory that was handed out while capturing is the graph's from one replay to the next: what its
+// allocator does with it in between (PyTorch restores its lists) makes no new tenants (rule 14).
+bool Importer::State::GraphPoolAlloc(Range range, const StreamLife& stream, uint32_t pool) {
+  auto after = pool_of_graphs_.upper_bound(range.begin);
+  if (after == pool_of_graphs_.begin()) return false;
+  const auto& [begin, kept] = *std::prev(after);
+  if (range.begin >= kept.end) return false;
+  blocks_.clear();
+  memory_.OverlappingPool(range.begin, range.end, blocks_);
+  for (Block* block : blocks_) memory_.Remove(block);
+  Block& block = *memory_.AddPool(range.begin, range.end);
+  block.kind = block.accessed = MemoryKind::kCaching;
+  block.buffer = kept.buffer;
+  block.owner = stream.id;
+  block.pool = pool;
+  block.of_graph = true;
+  return true;
 }
 
 void Importer::State::On(const trace::NotePoolFree& record) {
@@ -175,7 +240,19 @@ void Importer::State::On(const trace::NotePoolFree& record) {
   if (block == nullptr || block->pool != 1 + pools_.Get(record.pool)) {
     return counts_.Add(Count::kUnknownFrees);
   }
+  if (!block->of_graph) {
+    EndTenancy(*block, OpKind::kFree, record.stack);
+    return;
+  }
+  const StreamId owner = block->owner;
+  OpenCapture* capture = CaptureOf(owner);
+  if (capture == nullptr || !capture->blocks.contains(block->buffer)) {
+    memory_.Remove(block);  // stays the graph's
+    return;
+  }
+  BeginBuilding();
   EndTenancy(*block, OpKind::kFree, record.stack);
+  AddBookkeeping(*capture, owner);
 }
 
 void Importer::State::On(const trace::NotePoolRecordUse& record) {
@@ -184,11 +261,20 @@ void Importer::State::On(const trace::NotePoolRecordUse& record) {
   if (found.block == nullptr || !found.block->in_pool_layer) {
     return counts_.Add(Count::kUnknownRecordUses);
   }
-  const StreamLife& stream = StreamOf(record.stream, record.context);
+  const StreamLife stream = StreamOf(record.stream, record.context);
+  OpenCapture* capture = found.block->of_graph ? CaptureOf(found.block->owner) : nullptr;
+  if (found.block->of_graph &&
+      (capture == nullptr || !capture->blocks.contains(found.block->buffer))) {
+    return;  // the graph's memory is not given back in between
+  }
+  if (capture != nullptr) BeginBuilding();
   Op& op = EmitOn(OpKind::kRecordStream, stream, record.stack);
   op.object = found.block->buffer;
   op.name = found.block->name;
+  // Of pinned memory the copies tell the allocator, and nobody could leave it out.
+  if (found.block->kind == MemoryKind::kPinned) op.flags |= kAllocatorInternal;
   AddBlockRange(*found.block);
+  if (capture != nullptr) AddBookkeeping(*capture, stream.id);
 }
 
 void Importer::State::On(const trace::NoteBuffer& record) {

@@ -223,19 +223,46 @@ void Importer::State::EmitGroup(const NcclWork& work) {
       streams.push_back(stream);
     }
   }
+  if (OpenCapture* capture = CaptureOf(streams.front().id)) {
+    return CaptureGroup(work, streams, *capture);
+  }
   JoinStreams(streams, true);
+  EmitCalls(work, streams.front());
+  JoinStreams(streams, false);
+}
+
+// One node, which comes after what each of the streams has captured, and is what each has now.
+void Importer::State::CaptureGroup(const NcclWork& work, const std::vector<StreamLife>& streams,
+                                   OpenCapture& capture) {
+  BeginBuilding();
+  EmitCalls(work, streams.front());
+  std::vector<NodeOp> made = EndBuilding();
+  OpenCapture::Frontier before;
+  for (const StreamLife& stream : streams) {
+    const OpenCapture::Frontier& own = capture.streams[stream.id];
+    before.insert(before.end(), own.begin(), own.end());
+  }
+  GraphNode& node = AddCaptured(capture, streams.front().id, 0);
+  node.after = std::move(before);
+  node.work = std::move(made);
+  for (const StreamLife& stream : streams) {
+    capture.streams[stream.id] = capture.streams[streams.front().id];
+  }
+}
+
+void Importer::State::EmitCalls(const NcclWork& work, const StreamLife& stream) {
   const trace::NcclCall& first = work.calls.front();
   const bool one_kind = AllAgree(work.calls, [](const auto& call) { return RowOf(call).kind; });
-  Op& op = EmitOn(OpKind::kCollective, streams.front(), first.stack);
+  Op& op = EmitOn(OpKind::kCollective, stream, first.stack);
   op.object = work.comm.id;
   op.name = strings_.Intern(NameOf(work.calls));
   op.aux = static_cast<uint32_t>(one_kind ? RowOf(first).kind : CollectiveKind::kAllToAll);
   if (one_kind && AllAgree(work.calls, Partner)) op.value = Partner(first);
-  AddAsked(calls_of_rank_, work, op.id);
+  // What is captured goes on when its graph is launched: not in the order of these calls.
+  if (!building_) AddAsked(calls_of_rank_, work, op.id);
   for (const trace::NcclCall& call : work.calls) AddNcclAccesses(call, work.comm);
   if (!now_.life->notes.empty()) TakeNotes(op, first.stream);
-  CheckOverlap(op, Queues(streams.front()));
-  JoinStreams(streams, false);
+  CheckOverlap(op, Queues(stream));
 }
 
 void Importer::State::AddNcclAccesses(const trace::NcclCall& call, const NcclMember& comm) {

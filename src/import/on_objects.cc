@@ -55,6 +55,7 @@ StreamLife& Importer::State::MakeStream(uint64_t handle, uint64_t context, Strea
 }
 
 StreamLife& Importer::State::StreamOf(uint64_t handle, uint64_t context) {
+  if (handle == 0 && building_) return by_hand_;
   handle = ResolvedHandle(handle);
   StreamLife* stream = streams_.Find(handle, context, now_.thread);
   if (stream != nullptr) return *stream;
@@ -90,8 +91,12 @@ void Importer::State::On(const trace::StreamDestroy& record) {
 
 void Importer::State::On(const trace::EventCreate& record) {
   if (EventId old = events_.Find(record.event)) Emit(OpKind::kEventDestroy).object = old;
-  events_.Create(record.event, record.context);
+  const EventId event = events_.Create(record.event, record.context);
+  if (record.foreign != 0) foreign_events_.insert(event);
 }
+
+// Rule 8. Without the other process's trace its effect is not known.
+void Importer::State::On(const trace::Shared&) { counts_.Add(Count::kSharedWithOthers); }
 
 void Importer::State::On(const trace::EventDestroy& record) {
   const EventId event = events_.Remove(record.event);
@@ -103,6 +108,7 @@ void Importer::State::On(const trace::EventRecord& record) {
   if (Failed(record.result)) return;
   const StreamLife& stream = StreamOf(record.stream, record.context);
   const EventId event = EventOf(record.event, record.context);
+  foreign_events_.erase(event);  // recorded here: a wait means that, as far as it is known
   Op& op = EmitOn(OpKind::kEventRecord, stream, record.stack);
   op.object = event;
   if (record.flags != 0) op.flags |= kExternal;
@@ -116,6 +122,7 @@ void Importer::State::On(const trace::StreamWaitEvent& record) {
   if (Failed(record.result)) return;
   const StreamLife& stream = StreamOf(record.stream, record.context);
   const EventId event = EventOf(record.event, record.context);
+  if (foreign_events_.contains(event)) return counts_.Add(Count::kForeignWaits);
   Op& op = EmitOn(OpKind::kStreamWaitEvent, stream, record.stack);
   op.object = event;
   if (record.flags != 0) op.flags |= kExternal;
@@ -139,6 +146,7 @@ void Importer::State::On(const trace::StreamSync& record) {
 void Importer::State::On(const trace::EventSync& record) {
   if (Failed(record.result)) return;
   const EventId event = EventOf(record.event, 0);
+  if (foreign_events_.contains(event)) return counts_.Add(Count::kForeignWaits);
   Op& op = Emit(OpKind::kEventSync, record.stack);
   op.object = event;
   CheckOverlap(
@@ -173,6 +181,7 @@ void Importer::State::On(const trace::StreamQuery& record) {
 void Importer::State::On(const trace::EventQuery& record) {
   if (record.result != kNotReadyResult && Failed(record.result)) return;
   const EventId event = EventOf(record.event, 0);
+  if (foreign_events_.contains(event)) return;
   Op& op = Emit(OpKind::kEventQuery, record.stack);
   op.object = event;
   if (record.result == kNotReadyResult) op.flags |= kNotReady;

@@ -11,13 +11,8 @@ namespace {
 constexpr uint32_t kMaxHosts = 0xFFFF;  // HostId
 
 // Calls that bring memory to life which the memory map then does not know.
-constexpr std::array<std::string_view, 7> kMapsMemory = {"cuMemMap",
-                                                         "cuMemImport",
-                                                         "cuIpcOpenMemHandle",
-                                                         "cuMulticast",
-                                                         "cuGraphicsResource",
-                                                         "cuImportExternalMemory",
-                                                         "cuMemPoolImportPointer"};
+constexpr std::array<std::string_view, 3> kMapsMemory = {"cuMulticast", "cuGraphicsResource",
+                                                         "cuImportExternalMemory"};
 
 bool MapsMemory(const std::string& name) {
   for (std::string_view prefix : kMapsMemory) {

@@ -6,11 +6,19 @@
 namespace ss {
 namespace {
 
-constexpr uint64_t kProgrammaticBit = 2;        // of Launch::kind
+constexpr uint64_t kProgrammaticBit = 2;  // of Launch::kind
+// CUstreamBatchMemOpType
+constexpr uint64_t kWaitValue32 = 1, kWriteValue32 = 2, kWaitValue64 = 4, kWriteValue64 = 5;
 constexpr size_t kMaxTokens = size_t{1} << 16;  // host functions whose accesses may still come
 constexpr uint64_t kLowMemory = uint64_t{1} << 32;
 constexpr uint64_t kHostMappings =
     0x5500'0000'0000;  // where Linux begins to place programs and mappings
+
+// CUstreamWaitValue_flags; the upper ones say nothing about when the wait ends.
+uint32_t ComparisonOf(uint64_t flags, bool narrow) {
+  constexpr uint32_t kKinds[] = {kAwaitAtLeast, 0, kAwaitAnyBit, kAwaitAnyZero};
+  return kKinds[flags & 3] | (narrow ? kAwaitNarrow : 0u);
+}
 
 }  // namespace
 
@@ -41,7 +49,20 @@ void Importer::State::On(const trace::Launch& record) {
   Op& op = EmitOn(OpKind::kKernel, stream, record.stack);
   op.name = doings_.Name(function.name, now_.life->doing);
   if (record.kind & kProgrammaticBit) op.flags |= PdlFlags(function);
+  EventId start = record.start_event == 0 ? 0 : EventOf(record.start_event, record.context);
+  if (start != 0 && building_) {  // as with any event that is recorded while capturing
+    if (OpenCapture* capture = CaptureOf(stream.id)) {
+      capture->events[start] = capture->streams[stream.id];
+      for (GraphNode::Before& before : capture->events[start]) before.start = true;
+    }
+    start = 0;
+  }
+  if (start != 0) {
+    op.flags |= kLaunchEvent;
+    op.object = start;
+  }
   bool resolved = FindAccesses(function, record.words, op);
+  if (!now_.life->tensors.empty()) resolved = UseSchema(function, resolved);
   if (!now_.life->notes.empty()) {
     const Taken notes = TakeNotes(op, record.stream);
     if (notes.fill && op.access_count == 0) {
@@ -53,7 +74,10 @@ void Importer::State::On(const trace::Launch& record) {
   ++function.launches;
   ++launches_;
   launches_resolved_ += resolved;
-  CheckOverlap(op, Queues(stream));
+  Touch touch = Queues(stream);
+  touch.event = start;
+  touch.changes_event = start != 0;
+  CheckOverlap(op, touch);
 }
 
 // Rule 13. Where nobody has read the code, the kernel that orders more is assumed.
@@ -207,6 +231,7 @@ void Importer::State::On(const trace::Copy& record) {
   if (!now_.life->notes.empty()) TakeCopyNotes(op, record.stream);
   CheckOverlap(op, Queues(stream));
   if (record.blocking != 0) BeginSync(op);
+  if (!flags_.all().empty()) ResetFlags(stream, destination, record.stack);
 }
 
 void Importer::State::On(const trace::Memset& record) {
@@ -221,6 +246,36 @@ void Importer::State::On(const trace::Memset& record) {
   if (!now_.life->notes.empty()) TakeNotes(op, record.stream);
   CheckOverlap(op, Queues(stream));
   if (record.blocking != 0) BeginSync(op);
+  if (!flags_.all().empty()) ResetFlags(stream, range, record.stack);
+}
+
+// Values in memory that streams write and wait for (rule 11). A flag is known by its address.
+void Importer::State::On(const trace::StreamMemOp& record) {
+  if (Failed(record.result)) return DropNotes(record.stream);
+  const StreamLife stream = StreamOf(record.stream, record.context);
+  for (size_t i = 0; i + 3 < record.operations.size(); i += 4) {
+    const uint64_t* one = &record.operations[i];
+    const bool waits = one[0] == kWaitValue32 || one[0] == kWaitValue64;
+    const bool writes = one[0] == kWriteValue32 || one[0] == kWriteValue64;
+    if (!waits && !writes) continue;  // barriers and flushes: ordered by the stream anyhow
+    Op& op = EmitOn(waits ? OpKind::kAwait : OpKind::kSignal, stream, record.stack);
+    op.object = flags_.Get(one[1]);
+    op.aux = options_.rank;
+    op.value = one[0] == kWaitValue32 || one[0] == kWriteValue32 ? one[2] & UINT32_MAX : one[2];
+    if (writes && (one[3] & 1)) op.flags |= kNoBarrier;
+    if (waits) op.flags |= ComparisonOf(one[3], one[0] == kWaitValue32);
+    CheckOverlap(op, Queues(stream));
+  }
+}
+
+// A flag that is set by a copy or a memset: mostly to 0, before it is used again.
+void Importer::State::ResetFlags(const StreamLife& stream, Range range, uint64_t stack) {
+  for (const auto& [address, flag] : flags_.all()) {
+    if (address < range.begin || address >= range.end) continue;
+    Op& op = EmitOn(OpKind::kSignal, stream, stack);
+    op.object = flag;
+    op.aux = options_.rank;
+  }
 }
 
 // Its accesses come when it runs, under its token (NoteHostAccess). Only so many tokens are

@@ -11,6 +11,7 @@
 
 #include "src/import/counts.h"
 #include "src/import/doing.h"
+#include "src/import/graphs.h"
 #include "src/import/hold.h"
 #include "src/import/importer.h"
 #include "src/import/memory_map.h"
@@ -52,12 +53,19 @@ class Importer::State {
     uint8_t mode = 0;
     bool fill = false;
   };
+  struct OperatorTensor {
+    uint64_t begin = 0, end = 0;
+    uint8_t mode = 0;      // AccessMode bits
+    bool perhaps = false;  // or nothing at all
+  };
   struct ThreadLife {
     HostId host = 0;
     uint64_t number = 0;  // in first-seen order; 0 is "main"
     StringId name = 0;
     std::vector<Note> notes;
     Doing doing;
+    std::vector<OperatorTensor> tensors;  // of the operator that it is in, in order of address
+    bool tensors_complete = false;
   };
   struct Declared {
     uint64_t offset = 0;
@@ -165,6 +173,8 @@ class Importer::State {
   void On(const trace::Copy&);
   void On(const trace::Memset&);
   void On(const trace::HostFunction&);
+  void On(const trace::StreamMemOp&);
+  void ResetFlags(const StreamLife& stream, Range range, uint64_t stack);
   bool ScanWords(const Function& function, const trace::WORDS& words, Op& op);
   bool FindAccesses(const Function& function, const trace::WORDS& words, Op& op);
   bool PointsNowhere(const trace::WORDS& words);
@@ -180,6 +190,8 @@ class Importer::State {
   // on_code.cc: launches of kernels whose machine code was read.
   struct Words;
   bool UseSummary(const Function& function, const trace::WORDS& words, Op& op);
+  bool UseSchema(const Function& function, bool resolved);
+  const OperatorTensor* TensorAt(uint64_t address) const;
   std::string UseAccess(const kernels::Access& access, const kernels::KernelSummary& summary,
                         const Words& words, Op& op);
   bool IsGather(const kernels::Access& access, const kernels::KernelSummary& summary,
@@ -195,6 +207,49 @@ class Importer::State {
   void On(const trace::ImageLoad&);
   void On(const trace::TensorMap&);
 
+  // on_graphs.cc, tell_graph.cc. A record of work that belongs to a graph's node goes the usual way
+  // with `building_` on: what it makes is collected, and becomes the node's.
+  template <typename Body>
+  void InGraph(const Body& body);
+  void InGraph(const trace::EventRecord& record);
+  void InGraph(const trace::StreamWaitEvent& record);
+  void InGraph(const trace::GraphLaunch& record) { On(record); }
+  void CaptureRecord(const trace::EventRecord& record);
+  void CaptureWait(const trace::StreamWaitEvent& record);
+  void BeginBuilding();
+  std::vector<NodeOp> EndBuilding();
+  void PushAgain(const NodeOp& one);
+  OpenCapture* CaptureOf(StreamId stream);
+  GraphBody* BodyOf(uint64_t graph);
+  GraphNode* NodeFor(uint64_t stream, uint64_t context, uint64_t node, uint64_t exec);
+  GraphNode& NodeByHand(uint64_t node);
+  GraphNode& AddNode(uint64_t graph, GraphNode node);
+  GraphNode& AddCaptured(OpenCapture& capture, StreamId stream, uint64_t handle);
+  void AddBookkeeping(OpenCapture& capture, StreamId stream);
+  void HostPoolAlloc(Range range, const trace::NotePoolAlloc& record);
+  bool GraphPoolAlloc(Range range, const StreamLife& stream, uint32_t pool);
+  std::shared_ptr<const GraphBody> CopyOf(uint64_t graph);
+  void EndExecutable(std::unordered_map<uint64_t, ExecutableGraph>::iterator it);
+  StreamId MakeBranch(ExecutableGraph& exec, size_t number, const StreamLife& launcher);
+  void TellGraph(ExecutableGraph& exec, const StreamLife& launcher);
+  void ReviveBlocks(const GraphBody& body);
+  bool IsKernel(const GraphNode& node) const;
+  bool GridWait(const GraphNode& node);
+  void On(const trace::CaptureBegin&);
+  void On(const trace::CaptureEnd&);
+  void On(const trace::CaptureDependencies&);
+  void On(const trace::GraphCreate&);
+  void On(const trace::GraphDestroy&);
+  void On(const trace::GraphNode&);
+  void On(const trace::GraphNodeEnd&);
+  void On(const trace::GraphEdges&);
+  void On(const trace::GraphClone&);
+  void On(const trace::GraphInstantiate&);
+  void On(const trace::GraphExecUpdate&);
+  void On(const trace::GraphExecDestroy&);
+  void On(const trace::GraphLaunch&);
+  void On(const trace::GraphNodeChange&);
+
   // on_nccl.cc
   void On(const trace::NcclComm&);
   void On(const trace::NcclCommEnd&);
@@ -205,6 +260,9 @@ class Importer::State {
   bool IsNcclKernel(StringId kernel);
   bool IsNcclsOwn(const trace::Launch& record, StringId kernel);
   void EmitGroup(const NcclWork& work);
+  void EmitCalls(const NcclWork& work, const StreamLife& stream);
+  void CaptureGroup(const NcclWork& work, const std::vector<StreamLife>& streams,
+                    OpenCapture& capture);
   void AddNcclAccesses(const trace::NcclCall& call, const NcclMember& comm);
   void JoinStreams(const std::vector<StreamLife>& streams, bool before);
 
@@ -215,6 +273,8 @@ class Importer::State {
   // on_memory.cc
   void On(const trace::Alloc&);
   void On(const trace::Free&);
+  void Unmap(const trace::Free& record);
+  void On(const trace::Shared&);
   void On(const trace::AllocAsync&);
   void On(const trace::FreeAsync&);
   void On(const trace::NotePoolAlloc&);
@@ -243,6 +303,7 @@ class Importer::State {
   void On(const trace::NoteThreadName&);
   void On(const trace::Doing&);
   void On(const trace::PlugIn&);
+  void On(const trace::OperatorTensors&);
   void On(const trace::Mark&) {}  // for whoever feeds the importer
 
   // Order.
@@ -282,12 +343,33 @@ class Importer::State {
   Nccl nccl_;
   RankCalls calls_of_rank_;
 
+  // Graphs.
+  bool building_ = false;
+  StreamLife by_hand_;  // stands for the stream of nodes that were added by hand
+  HoldQueue node_ops_;  // what a node's record makes; swapped with held_ meanwhile
+  std::unordered_map<uint64_t, GraphBody> graphs_;      // by handle
+  std::unordered_map<uint64_t, uint64_t> node_graphs_;  // node -> graph
+  std::unordered_map<uint64_t, GraphNode> orphans_;     // their graph is told next
+  std::unordered_map<uint64_t, ExecutableGraph> executables_;
+  std::unordered_map<StreamId, std::shared_ptr<OpenCapture>> capturing_;
+  std::unordered_map<BufferId, Block> graph_blocks_;  // that graphs allocate
+  struct Kept {
+    uint64_t end = 0;
+    BufferId buffer = 0;
+  };
+  std::map<uint64_t, Kept> pool_of_graphs_;  // by begin: what allocators handed out to captures
+  uint32_t executables_made_ = 0;
+  uint64_t own_numbers_ = 0;
+  DenseIds flags_;  // by address
+
   // Memory.
   MemoryMap memory_;
   BufferId buffers_made_ = 0;
   std::vector<Range> device_flags_;
-  std::vector<Block*> blocks_;  // scratch
-  bool maps_unseen_ = false;    // memory comes alive in ways that are not modelled
+  std::unordered_map<uint64_t, uint32_t> mappings_;  // handle -> ranges it is mapped to now
+  std::unordered_set<EventId> foreign_events_;       // that other processes record
+  std::vector<Block*> blocks_;                       // scratch
+  bool maps_unseen_ = false;  // memory comes alive in ways that are not modelled
 
   // Coverage.
   Counts counts_;

@@ -79,6 +79,8 @@ class DenseIds {
     return ids_.try_emplace(raw, static_cast<uint32_t>(ids_.size())).first->second;
   }
 
+  const std::unordered_map<uint64_t, uint32_t>& all() const { return ids_; }
+
  private:
   std::unordered_map<uint64_t, uint32_t> ids_;
 };

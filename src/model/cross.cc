@@ -22,6 +22,20 @@ Clock Meet(const Clock& a, const Clock& b) {
   return both;
 }
 
+bool Passes(const Op& await, uint64_t value) {
+  const bool narrow = (await.flags & kAwaitNarrow) != 0;
+  if (await.flags & kAwaitAtLeast) {
+    const uint64_t past = value - await.value;
+    return narrow ? static_cast<int32_t>(past) >= 0 : static_cast<int64_t>(past) >= 0;
+  }
+  if (await.flags & kAwaitAnyBit) return (value & await.value) != 0;
+  if (await.flags & kAwaitAnyZero) {
+    const uint64_t zeros = ~(value | await.value);
+    return (narrow ? zeros & UINT32_MAX : zeros) != 0;
+  }
+  return value == await.value;
+}
+
 }  // namespace
 
 const CrossPoint* CrossClocks::Find(size_t index) const {
@@ -55,13 +69,13 @@ Clock CrossClocks::Released(size_t index, bool* never) const {
   auto candidate = [&](const Clock& clock) {
     released = released ? Meet(*released, clock) : clock;
   };
-  bool zero_stands = await->op.value == 0;
+  bool zero_stands = Passes(await->op, 0);
   for (const CrossPoint* signal : signals) {
     bool first = before(*signal, *await);
-    if (first && signal->op.value != 0) zero_stands = false;
-    if (signal->op.value != await->op.value || before(*await, *signal)) continue;
+    if (first && !Passes(await->op, signal->op.value)) zero_stands = false;
+    if (!Passes(await->op, signal->op.value) || before(*await, *signal)) continue;
     bool overwritten = std::any_of(signals.begin(), signals.end(), [&](const CrossPoint* other) {
-      return other->op.value != await->op.value && before(*signal, *other) &&
+      return !Passes(await->op, other->op.value) && before(*signal, *other) &&
              before(*other, *await);
     });
     if (overwritten) continue;

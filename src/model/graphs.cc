@@ -7,8 +7,9 @@ namespace ss {
 void GraphExpander::Feed(const Op& op, const Access* accesses, const Sink& sink) {
   switch (op.kind) {
     case OpKind::kStreamCreate:
-      streams_[op.stream] = op;
-      break;
+      return Create(op, sink);
+    case OpKind::kGraphDestroy:
+      return Destroy(op, sink);
     case OpKind::kCaptureBegin:
       return Begin(op);
     case OpKind::kCaptureEnd:
@@ -20,13 +21,51 @@ void GraphExpander::Feed(const Op& op, const Access* accesses, const Sink& sink)
       break;
   }
   if (open_ != UINT32_MAX && Capture(op, accesses)) return;
+  if (op.kind == OpKind::kFree || op.kind == OpKind::kFreeAsync) Freed(op.object);
   sink(op, accesses);
+}
+
+// A stream that only a graph has is none before the graph is launched.
+void GraphExpander::Create(const Op& op, const Sink& sink) {
+  streams_[op.stream] = op;
+  if (static_cast<StreamType>(op.aux) != StreamType::kGraph) sink(op, nullptr);
+}
+
+void GraphExpander::Destroy(const Op& op, const Sink& sink) {
+  auto found = graphs_.find(op.object);
+  if (found == graphs_.end()) return;
+  for (const auto& [captured, lane] : found->second.lanes) {
+    Op gone = op;
+    gone.kind = OpKind::kStreamDestroy;
+    gone.stream = lane;
+    gone.object = 0;
+    sink(gone, nullptr);
+  }
+  std::erase_if(kept_, [&](const auto& entry) { return entry.second == op.object; });
+  graphs_.erase(found);
+}
+
+// The program frees what a launch has allocated: the next launch allocates it anew.
+void GraphExpander::Freed(BufferId block) {
+  auto graph = kept_.find(block);
+  if (graph == kept_.end()) return;
+  Graph& owner = graphs_[graph->second];
+  if (auto step = owner.blocks.find(block); step != owner.blocks.end())
+    owner.steps[step->second].live = false;
 }
 
 void GraphExpander::Begin(const Op& op) {
   open_ = op.object;
   Graph& graph = graphs_[open_];
+  // Captured anew, it is the same executable graph, changed: its launches stay in order.
+  auto lanes = std::move(graph.lanes);
+  std::unordered_set<BufferId> live;
+  for (const auto& [block, step] : graph.blocks) {
+    if (graph.steps[step].live) live.insert(block);
+  }
   graph = Graph{};
+  graph.lanes = std::move(lanes);
+  graph.live = std::move(live);
   graph.begin = op;
   graph.captured.push_back(op.stream);
 }
@@ -48,9 +87,13 @@ bool GraphExpander::Capture(const Op& op, const Access* accesses) {
   bool records =
       (op.kind == OpKind::kEventRecord && !(op.flags & kExternal)) || (op.flags & kLaunchEvent);
   if (records) graph.events.emplace(op.object, NewEvent());
-  if (op.kind == OpKind::kAlloc) graph.blocks[op.object] = graph.steps.size();
-  if (op.kind == OpKind::kFree) graph.steps[graph.blocks[op.object]].once = false;
-  graph.steps.push_back({op, {accesses, accesses + op.access_count}, op.kind == OpKind::kAlloc});
+  bool alloc = op.kind == OpKind::kAlloc || op.kind == OpKind::kAllocAsync;
+  if (alloc) graph.blocks[op.object] = graph.steps.size();
+  bool free = op.kind == OpKind::kFree || op.kind == OpKind::kFreeAsync;
+  if (auto own = graph.blocks.find(op.object); free && own != graph.blocks.end())
+    graph.steps[own->second].once = false;
+  graph.steps.push_back({op, {accesses, accesses + op.access_count}, alloc});
+  graph.steps.back().live = alloc && graph.live.contains(op.object);
   return true;
 }
 
@@ -58,7 +101,9 @@ void GraphExpander::MakeLanes(Graph& graph, const Op& launch, const Sink& sink) 
   for (StreamId captured : graph.captured) {
     if (graph.lanes.contains(captured)) continue;
     Op create = streams_[captured];
-    std::string name = graph_names_[launch.object] + "/" + strings_.Get(create.name);
+    const bool named = launch.object < graph_names_.size();  // in a litmus file
+    const std::string& graph_name = named ? graph_names_[launch.object] : strings_.Get(launch.name);
+    std::string name = graph_name + "/" + strings_.Get(create.name);
     create.kind = OpKind::kStreamCreate;
     create.host = launch.host;
     create.stream = graph.lanes[captured] = next_stream_++;
@@ -103,12 +148,13 @@ void GraphExpander::Launch(const Op& op, const Sink& sink) {
   Replay(graph, op, sink);
   for (StreamId captured : graph.captured) Link(op, graph.lanes[captured], origin, sink);
   Link(op, origin, op.stream, sink);
-  graph.launched = true;
 }
 
 void GraphExpander::Replay(Graph& graph, const Op& launch, const Sink& sink) {
-  for (const Step& step : graph.steps) {
-    if (step.once && graph.launched) continue;
+  for (Step& step : graph.steps) {
+    if (step.once && step.live) continue;
+    step.live = step.once;
+    if (step.once) kept_[step.op.object] = launch.object;
     Op op = step.op;
     op.host = launch.host;
     if (auto lane = graph.lanes.find(op.stream); lane != graph.lanes.end())

@@ -31,6 +31,7 @@ class GraphExpander {
     Op op;
     std::vector<Access> accesses;
     bool once = false;  // a block that stays allocated: replays make no new tenant
+    bool live = false;  // that block is allocated now
   };
   struct Graph {
     Op begin;
@@ -39,12 +40,15 @@ class GraphExpander {
     std::unordered_map<StreamId, StreamId> lanes;
     std::unordered_map<EventId, EventId> events;  // inside the graph
     std::unordered_map<BufferId, size_t> blocks;  // allocated while capturing -> step
-    bool launched = false;
+    std::unordered_set<BufferId> live;            // of an earlier form of the graph
   };
 
   void Begin(const Op& op);
   bool Capture(const Op& op, const Access* accesses);
   bool Joins(const Op& wait) const;
+  void Create(const Op& op, const Sink& sink);
+  void Destroy(const Op& op, const Sink& sink);
+  void Freed(BufferId block);
   void Launch(const Op& op, const Sink& sink);
   void MakeLanes(Graph& graph, const Op& launch, const Sink& sink);
   void Link(const Op& launch, StreamId from, StreamId to, const Sink& sink);
@@ -56,6 +60,8 @@ class GraphExpander {
   std::unordered_map<uint32_t, Graph> graphs_;
   std::unordered_map<StreamId, Op> streams_;  // creation of each stream, for names and contexts
   uint32_t open_ = UINT32_MAX;                // graph that is being captured
+  std::unordered_map<BufferId, uint32_t>
+      kept_;  // blocks that stay allocated after a launch -> graph
   // Ids of what launches make: far above what front ends give out.
   StreamId next_stream_ = 0x80000001;
   EventId next_event_ = 0x80000001;

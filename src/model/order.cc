@@ -99,7 +99,7 @@ void Order::LearnStream(Host& host, const Stream& stream) {
 
 // Rule 4. A destroyed stream has handed its work over in Destroy().
 void Order::JoinImplicit(Stream& stream) {
-  if (stream.type == StreamType::kNonBlocking && RuleOn(Rule::kNonBlockingApart)) return;
+  if (ApartFromLegacy(stream.type)) return;
   Context& context = *stream.home;
   if (stream.type == StreamType::kLegacy) {
     if (!RuleOn(Rule::kLegacyWaitsBlocking)) return;
@@ -395,15 +395,17 @@ void Order::AcquireTag(const Op& op, Host& host) {
 
 // The function runs in its stream's order, whatever the host thread knew when the access was seen.
 Step Order::InsideHostFunction(const Op& op) {
+  const HostFunction* latest = nullptr;  // a graph runs it once a launch
   for (const HostFunction& function : host_functions_) {
-    if (function.op != op.value) continue;
-    return {.lane = function.stream->lane,
-            .epoch = function.epoch,
-            .write_epoch = function.epoch,
-            .start = function.base.get(),
-            .stream = function.stream};
+    const bool later = latest == nullptr || function.epoch > latest->epoch;
+    if (function.op == op.value && later) latest = &function;
   }
-  return {};
+  if (latest == nullptr) return {};
+  return {.lane = latest->stream->lane,
+          .epoch = latest->epoch,
+          .write_epoch = latest->epoch,
+          .start = latest->base.get(),
+          .stream = latest->stream};
 }
 
 void Order::SyncDevice(const Op& op, Host& host) {

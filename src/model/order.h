@@ -17,6 +17,7 @@
 
 #include "src/model/clock.h"
 #include "src/model/cross.h"
+#include "src/model/rules.h"
 #include "src/program/op.h"
 
 namespace ss {
@@ -43,6 +44,13 @@ struct UserSet {
     for (uint32_t host : high) f(host);
   }
 };
+
+// Which streams the legacy stream does not order (rule 4). A graph's branches have the order of its
+// launch alone.
+inline bool ApartFromLegacy(StreamType type) {
+  return type == StreamType::kGraph ||
+         (type == StreamType::kNonBlocking && RuleOn(Rule::kNonBlockingApart));
+}
 
 // Copy-on-write: a stream's clock is shared with the event snapshots that were taken from it.
 struct Snapshot {

@@ -33,7 +33,7 @@ void Order::AddImplicit(const Stream& stream, Clock* clock) const {
   if (stream.type == StreamType::kLegacy) {
     if (!RuleOn(Rule::kLegacyWaitsBlocking)) return;
     for (const Stream* blocking : context.blocking) add(*blocking);
-  } else if (stream.type != StreamType::kNonBlocking || !RuleOn(Rule::kNonBlockingApart)) {
+  } else if (!ApartFromLegacy(stream.type)) {
     if (context.legacy != nullptr && RuleOn(Rule::kBlockingWaitsLegacy)) add(*context.legacy);
   }
 }
@@ -88,7 +88,7 @@ bool Order::NextStartKnows(const Stream& stream, LaneId lane, uint64_t epoch) co
     return std::any_of(context.blocking.begin(), context.blocking.end(),
                        [&](const Stream* blocking) { return knows(*blocking); });
   }
-  if (stream.type == StreamType::kNonBlocking && RuleOn(Rule::kNonBlockingApart)) return false;
+  if (ApartFromLegacy(stream.type)) return false;
   return context.legacy != nullptr && RuleOn(Rule::kBlockingWaitsLegacy) && knows(*context.legacy);
 }
 

@@ -49,6 +49,7 @@ void Order::HandOver(const Op& op, std::vector<UserSet*>& users) {
     case OpKind::kTagAcquire:
     case OpKind::kHostEnd:
     case OpKind::kBufferName:
+    case OpKind::kGraphDestroy:
       return;
     default:
       break;

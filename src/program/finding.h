@@ -142,6 +142,9 @@ struct Report {
   int64_t pid = 0;
   std::vector<Finding> findings;
   std::vector<Advice> advice;
+  // Of a recorded program that did not come to its end by itself: the last work of each stream, if
+  // no thread has seen its end.
+  std::vector<Site> running;
   Coverage coverage;
   Stats stats;
   std::vector<std::shared_ptr<const Picture>> pictures;  // one an input, where they were asked for

@@ -77,6 +77,9 @@ enum class OpKind : uint8_t {
   kHostEnd,     // host thread `host` exits; a later kHostBegin may use the id again, for another
                 // thread
   kBufferName,  // object = BufferId, name; accesses[0] = the named range: all of it, or a part
+  // Of graphs in recorded programs kCaptureBegin, kCaptureEnd and kGraphLaunch carry the name. A
+  // graph that is captured anew keeps its lanes: it was changed.
+  kGraphDestroy,  // object = graph: it is not launched any more
 };
 
 enum OpFlags : uint32_t {
@@ -103,6 +106,11 @@ enum OpFlags : uint32_t {
   // copies and memsets.
   kSyncBegin = 1 << 15,
   kSynthetic = 1 << 16,  // put in by a graph launch's fork and join: no advice is given on it
+  // When a kAwait passes, by the flag's value v; none of the three: v == value.
+  kAwaitAtLeast = 1 << 17,  // v - value >= 0, as signed numbers
+  kAwaitAnyBit = 1 << 18,   // (v & value) != 0
+  kAwaitAnyZero = 1 << 19,  // ~(v | value) != 0
+  kAwaitNarrow = 1 << 20,   // numbers of 32 bits, not of 64
 };
 
 enum class MemoryKind : uint8_t {

@@ -70,6 +70,8 @@ const char* Name(OpKind kind) {
       return "thread end";
     case OpKind::kBufferName:
       return "name buffer";
+    case OpKind::kGraphDestroy:
+      return "destroy graph";
   }
   return "?";
 }

@@ -179,12 +179,15 @@ std::string PrintJson(const PrintInput& input) {
   Json hazards = Json::array(), advice = Json::array();
   for (const auto& hazard : input.selection.hazards) hazards.push_back(HazardJson(input, hazard));
   for (const Advice* item : input.selection.advice) advice.push_back(AdviceJson(input, *item));
+  Json running = Json::array();
+  for (const Site& site : input.report.running) running.push_back(SiteJson(input, "", site));
   Json root = {{"schema", 1},
                {"streamsan", {{"version", STREAMSAN_VERSION}}},
                {"program", ProgramJson(input.report)},
                {"coverage", CoverageJson(input.report.coverage)},
                {"hazards", hazards},
                {"advice", advice},
+               {"running", running},
                {"stats", StatsJson(input.report.stats)},
                {"hidden", HiddenJson(input.selection)}};
   // Names come from the watched program and may be any bytes.

@@ -26,6 +26,7 @@ class TextPrinter : private Lines {
     size_t shown = std::min<size_t>(options_.print_limit, input_.selection.hazards.size());
     for (size_t i = 0; i < shown; ++i) Hazard(input_.selection.hazards[i]);
     for (const Advice* advice : input_.selection.advice) AdviceLine(*advice);
+    RunningLines();
     Summary(input_.selection.hazards.size() - shown);
     return std::move(out_);
   }
@@ -158,6 +159,20 @@ class TextPrinter : private Lines {
   }
 
   // "0 hazards" is a claim about all that ran: it is only made when all was seen.
+  // What it hung in is mostly among these.
+  void RunningLines() {
+    if (input_.report.running.empty()) return;
+    Line("{} the program did not come to its end. Last on each stream, and not seen to be over:",
+         Prefix());
+    for (const Site& site : input_.report.running) {
+      std::string lane =
+          site.rank != 0 ? fmt::format("rank {} {}", site.rank, site.lane) : site.lane;
+      Line("  {}  op {}  {}  {}", lane, site.op, site.name,
+           PlaceText(input_, "", site.stack, site.line));
+    }
+    Line("");
+  }
+
   void Summary(size_t cut) {
     const Coverage& coverage = input_.report.coverage;
     size_t hazards = input_.selection.hazards.size();

@@ -38,6 +38,7 @@ Rule RuleOf(uint32_t id) {
     case ThreadEnd::kId:
     case NoteThreadName::kId:
     case Doing::kId:
+    case OperatorTensors::kId:
     case Counters::kId:
     case ProcessEnd::kId:
       return {Role::kName, id, 0};

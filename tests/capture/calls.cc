@@ -285,8 +285,8 @@ int main(int argc, char** argv) {
   HostFunctions(s);
   Order(s);
   Memory(s);
-  CALL(cuMemPrefetchAsync, s.block, 16, CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, 0,
-       s.stream);
+  size_t size = 16;
+  CALL(cuMemDiscardBatchAsync, &s.block, &size, 1, 0, s.stream);
   Finish(s);
   for (auto& [name, count] : g_calls) printf("calls:%s %u\n", name.c_str(), count);
   return 0;

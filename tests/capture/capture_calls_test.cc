@@ -58,7 +58,7 @@ TEST_P(Calls, NothingIsLost) {
 TEST_P(Calls, OnlyWhatIsNotModelledIsUnmodelled) {
   std::map<std::string, uint64_t> expected;
   bool threaded = GetParam().default_stream == kPerThreadStream;
-  expected[threaded ? "cuMemPrefetchAsync_v2_ptsz" : "cuMemPrefetchAsync_v2"] = 1;
+  expected[threaded ? "cuMemDiscardBatchAsync_ptsz" : "cuMemDiscardBatchAsync"] = 1;
   EXPECT_EQ(watched_.Unmodelled(), expected);
 }
 

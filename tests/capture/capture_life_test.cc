@@ -211,11 +211,18 @@ TEST(Life, Annotations) {
   EXPECT_EQ(watched.All<NoteAccess>()[0].stream, stream);
   EXPECT_EQ(watched.All<NoteRelease>().size(), 1u);
   EXPECT_EQ(watched.All<NoteAcquire>().size(), 1u);
-  ASSERT_EQ(watched.All<NotePoolAlloc>().size(), 1u);
+  ASSERT_EQ(watched.All<NotePoolAlloc>().size(), 3u);
   EXPECT_EQ(watched.All<NotePoolAlloc>()[0].pool, memory + 1);
   EXPECT_EQ(watched.All<NotePoolAlloc>()[0].address, memory + 8);
   EXPECT_EQ(watched.All<NotePoolAlloc>()[0].stream, stream);
   EXPECT_NE(watched.All<NotePoolAlloc>()[0].context, 0u);
+  EXPECT_EQ(watched.All<NotePoolAlloc>()[0].host, 0u);
+  EXPECT_EQ(watched.All<NotePoolAlloc>()[1].address, memory + 64);
+  EXPECT_EQ(watched.All<NotePoolAlloc>()[1].bytes, 32u);
+  EXPECT_EQ(watched.All<NotePoolAlloc>()[1].host, 1u);
+  // From a thread without a current context: there is only one that it can mean.
+  EXPECT_EQ(watched.All<NotePoolAlloc>()[2].stream, 1u);
+  EXPECT_EQ(watched.All<NotePoolAlloc>()[2].context, watched.All<NotePoolAlloc>()[0].context);
   ASSERT_EQ(watched.All<NotePoolRecordUse>().size(), 1u);
   EXPECT_EQ(watched.All<NotePoolRecordUse>()[0].stream, 1u);
   EXPECT_EQ(watched.All<NotePoolFree>().size(), 1u);

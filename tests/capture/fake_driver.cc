@@ -31,9 +31,9 @@ EXPORT CUresult cuCtxGetCurrent(CUcontext* context) {
 EXPORT CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
 EXPORT CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
 
-#undef cuMemcpyBatchAsync
-EXPORT CUresult cuMemcpyBatchAsync(size_t a, size_t b, size_t c, size_t d, size_t e, size_t f,
-                                   size_t g, size_t h, size_t i) {
+#undef cuMemcpy3DBatchAsync
+EXPORT CUresult cuMemcpy3DBatchAsync(size_t a, size_t b, size_t c, size_t d, size_t e, size_t f,
+                                     size_t g, size_t h, size_t i) {
   return static_cast<CUresult>(
       ((((((a * 10 + b) * 10 + c) * 10 + d) * 10 + e) * 10 + f) * 10 + g) * 100 + h * 10 + i);
 }
@@ -151,8 +151,7 @@ EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* stat
   *status = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
-// Runs it at once; a graph would run it at each launch, so it must be the program's own function
-// then.
+// Runs it twice at once: a graph would run it at each launch, so what stands in for it must stay.
 EXPORT CUresult cuLaunchHostFunc(CUstream, CUhostFn function, void* data) {
   function(data);
   function(data);

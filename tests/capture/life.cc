@@ -197,6 +197,8 @@ int Annotations() {
   streamsan_pool_alloc(&memory[1], &memory[8], 24, stream);
   streamsan_pool_record_use(&memory[1], &memory[8], nullptr);
   streamsan_pool_free(&memory[1], &memory[8]);
+  streamsan_host_pool_alloc(&memory[2], &memory[64], 32);
+  std::thread([] { streamsan_pool_alloc(&memory[1], &memory[128], 8, nullptr); }).join();
   streamsan_fill(nullptr, memory, 48);
   streamsan_device_flag(memory, 4);
   CUevent event;

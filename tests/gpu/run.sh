@@ -3,22 +3,26 @@
 # programs of the CUDA runtime, linked both ways. The last line is `N passed, N failed`. `./dev gpu` runs this.
 # With --samples DIR instead: every program in DIR (prebuilt; none is part of this repository) is recorded, checked
 # at the lowest threshold and ablated; one line each, reports and traces under build/gpu/samples.out.
+# With --pytorch: the PyTorch programs of incidents/pytorch instead (tests/gpu/pytorch.py), with the python3 that has it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=build/gpu
 passed=0 failed=0
-samples=
+samples='' pytorch=''
 case "${1:-}" in
+  --pytorch) pytorch=yes ;;
   --samples) samples=$(realpath -e "${2:?--samples needs a directory}") ;;
   '') ;;
-  *) printf 'run.sh: unknown argument %s (--samples DIR)\n' "$1" >&2; exit 2 ;;
+  *) printf 'run.sh: unknown argument %s (--samples DIR, --pytorch)\n' "$1" >&2; exit 2 ;;
 esac
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 cmake --preset release -B $build -DSTREAMSAN_CUDA=ON -DSTREAMSAN_GPU_PROGRAMS=ON -DSTREAMSAN_TESTS=ON >/dev/null
 targets=(streamsan streamsan_capture)
 [ -z "$samples" ] || targets+=(ablation_oracle)
-[ -n "$samples" ] || targets+=(moe_combine zero3_reduce ep_combine_fill hello_rt_static hello_rt_shared kernels_e2e)
+breadth=(graph_capture graph_input graph_explicit graph_memory graph_update pdl memop vmm async_alloc managed)
+[ -n "$samples$pytorch" ] || targets+=("${breadth[@]/#/breadth_}" breadth_ipc breadth_refused)
+[ -n "$samples$pytorch" ] || targets+=(moe_combine zero3_reduce ep_combine_fill hello_rt_static hello_rt_shared kernels_e2e)
 cmake --build $build --target "${targets[@]}"
 
 # The bare name of each executable of $samples, what `check` and `ablate` say in their last lines, and whether the
@@ -61,6 +65,9 @@ expect() {
   fi
 }
 
+if [ -n "$pytorch" ]; then
+  exec python3 tests/gpu/pytorch.py $build/bin/streamsan
+fi
 if [ -n "$samples" ]; then
   run_samples
   printf '%d without a hazard, %d with one or failed\n' $passed $failed
@@ -79,5 +86,13 @@ expect 0 "unannotated kernels, fixed" $build/bin/kernels_e2e fixed embedded
 expect 0 "unannotated kernels, read by both streams" $build/bin/kernels_e2e lookalike embedded
 expect 0 "static cudart" $build/bin/hello_rt_static
 expect 0 "shared cudart" $build/bin/hello_rt_shared
+for program in "${breadth[@]}"; do
+  expect 66 "$program, racy" $build/bin/breadth_"$program" racy
+  expect 0 "$program, fixed" $build/bin/breadth_"$program" fixed
+done
+expect 66 "programmatic launch in a graph, racy" $build/bin/breadth_pdl racy graph
+expect 0 "programmatic launch in a graph, fixed" $build/bin/breadth_pdl fixed graph
+expect 0 "two processes" $build/bin/breadth_ipc fixed
+expect 0 "what the driver refuses" $build/bin/breadth_refused
 printf '%d passed, %d failed\n' $passed $failed
 [ $failed -eq 0 ]

@@ -218,5 +218,50 @@ TEST_F(Code, AWordThatIsFollowedOutOfKnownMemoryIsCounted) {
   EXPECT_TRUE(feed.HasNote(1, "kernel arguments that are followed pointed to memory"));
 }
 
+// A list of tensors goes to kernels as a table, or as pointers in memory.
+TEST_F(Code, TheSchemaSaysWhatATableIs) {
+  kernels::Access table = Touches(0, "RW", Root::kParamTable);
+  table.end = 24;
+  Know({table});
+  feed.Note(0, trace::OperatorTensors{.tensors = {kX, 0x100, 1, kY, 0x80, 3 | 8}});
+  const Seen kernel = Launch({0, kX, 8, kY});
+  ASSERT_EQ(kernel.accesses.size(), 2u);
+  EXPECT_EQ(kernel.accesses[0].mode, kRead);
+  EXPECT_EQ(kernel.accesses[0].end, kX + 0x100);
+  EXPECT_EQ(kernel.accesses[0].direction, Evidence::kSchema);
+  EXPECT_EQ(kernel.accesses[0].extent, Evidence::kSchema);
+  EXPECT_EQ(kernel.accesses[1].mode, kRead | kWrite);
+  EXPECT_EQ(kernel.accesses[1].direction, Evidence::kAssumed) << "the operator may leave it alone";
+}
+
+TEST_F(Code, TheSchemaSaysWhatCannotBeFollowed) {
+  Know({}, {"pointers that it reads from memory"});
+  feed.Note(0, trace::OperatorTensors{.tensors = {kX, 0x100, 1, kY, 0x80, 3}, .complete = 1});
+  const Seen kernel = Launch({});
+  ASSERT_EQ(kernel.accesses.size(), 2u);
+  EXPECT_EQ(kernel.accesses[1].begin, kY);
+  EXPECT_EQ(kernel.accesses[1].end, kY + 0x80);
+  EXPECT_EQ(kernel.accesses[1].mode, kRead | kWrite);
+  EXPECT_EQ(kernel.accesses[1].direction, Evidence::kSchema);
+  EXPECT_EQ(resolved(), 1u);
+  EXPECT_FALSE(feed.HasNote(1, "with unknown accesses"));
+  EXPECT_TRUE(feed.HasNote(1, "of their operator's schema"));
+}
+
+TEST_F(Code, ASchemaThatLacksTheResultResolvesNothing) {
+  Know({}, {"pointers that it reads from memory"});
+  feed.Note(0, trace::OperatorTensors{.tensors = {kX, 0x100, 1}});
+  EXPECT_TRUE(Launch({}).accesses.empty());
+  EXPECT_EQ(resolved(), 0u);
+}
+
+TEST_F(Code, AnOperatorThatIsOverSaysNothing) {
+  Know({}, {"pointers that it reads from memory"});
+  feed.Note(0, trace::OperatorTensors{.tensors = {kX, 0x100, 1}, .complete = 1});
+  feed.Note(0, trace::OperatorTensors{});
+  EXPECT_TRUE(Launch({}).accesses.empty());
+  EXPECT_EQ(resolved(), 0u);
+}
+
 }  // namespace
 }  // namespace ss

@@ -79,15 +79,12 @@ TEST(PlugIn, GapsMakeTheCoverageIncomplete) {
 TEST(PlugIn, PyTorchWithoutItIsAGap) {
   Feeder without, with, launcher;
   const trace::Module image{.path = "/x/torch/lib/libc10_cuda.so"};
-  const trace::Alloc block{.address = 0x1000, .bytes = 64, .kind = 1, .context = kContext};
-  without.Context().Note(1, image).Call(1, block).End();
-  with.Context()
-      .Text(1, "attached")
-      .Note(1, image)
-      .Note(1, trace::PlugIn{0, 1})
-      .Call(1, block)
-      .End();
-  launcher.Note(1, image).End();
+  const trace::Alloc memory{.address = 0x1000, .bytes = 64, .kind = 1, .context = kContext};
+  launcher.Context(kContext, 0).Note(1, image).End();
+  without.Context(kContext, 0).Note(1, image).Call(1, memory).End();
+  with.Context(kContext, 0).Text(1, "attached").Note(1, image).Note(1, trace::PlugIn{0, 1});
+  with.Call(1, memory).End();
+  EXPECT_TRUE(launcher.importer.coverage().complete);
   EXPECT_FALSE(without.importer.coverage().complete);
   EXPECT_TRUE(without.HasNote("PyTorch runs without StreamSan's plug-in"));
   EXPECT_TRUE(with.importer.coverage().complete);

@@ -199,6 +199,37 @@ TEST_F(Memory, RecordUseNamesBlockAndStream) {
   EXPECT_TRUE(feed.HasNote(1, "pool_record_use notes"));
 }
 
+// A caching allocator of pinned memory: inside the driver's allocation, of no stream, again and
+// again.
+TEST_F(Memory, HostPoolBlocksArePinnedAndBelongToNobody) {
+  Alloc(kBase, 0x1000, 2);
+  for (int round = 0; round < 2; ++round) {
+    feed.Note(0, NotePoolAlloc{.pool = kPool, .address = kBase, .bytes = 0x800, .host = 1});
+    feed.Note(
+        0, NotePoolRecordUse{.pool = 0, .address = kBase, .stream = kStreamB, .context = kContext});
+    PoolFree(kBase);
+  }
+  Free(kBase);
+  feed.End();
+  const auto allocs = feed.Of(OpKind::kAlloc);
+  ASSERT_EQ(allocs.size(), 3u);
+  for (size_t i : {1, 2}) {
+    EXPECT_EQ(allocs[i].op.object, i + 1);
+    EXPECT_EQ(allocs[i].op.stream, 0u);
+    EXPECT_EQ(allocs[i].accesses[0].memory, MemoryKind::kPinned);
+    EXPECT_EQ(allocs[i].accesses[0].end, kBase + 0x800);
+  }
+  const auto records = feed.Of(OpKind::kRecordStream);
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[1].op.object, 3u);
+  EXPECT_EQ(records[1].op.flags, kAllocatorInternal);
+  const auto frees = feed.Of(OpKind::kFree);
+  ASSERT_EQ(frees.size(), 3u);
+  EXPECT_EQ(frees[1].op.object, 3u);
+  EXPECT_EQ(frees[1].op.flags, 0u);            // judged as any free of pinned memory
+  EXPECT_EQ(frees[2].op.flags, kImplicitEnd);  // its bytes were the pool's, and judged there
+}
+
 TEST_F(Memory, AsyncAllocationAndFreeAreInStreamOrder) {
   feed.Call(0, AllocAsync{.address = kBase, .bytes = 64, .stream = kStreamA, .context = kContext});
   feed.Call(0, AllocAsync{.address = kBase + 64,

@@ -81,8 +81,8 @@ void All(Job& job) {
   void* memory = nullptr;
   OK(nccl.MemAlloc(&memory, 512));
   Show("memory", reinterpret_cast<uint64_t>(memory));
-  CUdeviceptr reserved = 0;
-  cuMemAddressReserve(&reserved, 1 << 21, 0, 0, 0);
+  int shared = 0;
+  cuMemExportToShareableHandle(&shared, 1, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
   OK(nccl.MemFree(memory));
 }
 

@@ -19,6 +19,10 @@ unsigned long streamsan_torch_module(unsigned long text) { return text; }
 unsigned long streamsan_torch_text(const char* text) { return 7; }
 void streamsan_torch_read_counts(unsigned long* counts) { counts[3] = 5; }
 int streamsan_torch_has_python_frames(void) { return 1; }
+int streamsan_torch_experiment(const char* name) { return 0; }
+void streamsan_torch_pause(int on) {}
+int streamsan_torch_attach_host_allocator(void) { return 0; }
+void streamsan_torch_host_read(unsigned long base, unsigned long bytes) {}
 """
 
 COMPILER = """#!/bin/sh
@@ -117,3 +121,10 @@ def test_the_compiler_is_not_watched(build, tmp_path: pathlib.Path) -> None:  # 
     names = {line.split("=")[0] for line in (tmp_path / "env").read_text().splitlines()}
     assert "STREAMSAN_SOCKET" not in names
     assert "PYTHONPATH" not in names
+
+
+def test_a_torch_without_a_host_allocator_gets_a_helper_without(build, tmp_path: pathlib.Path) -> None:  # type: ignore[no-untyped-def]
+    body = f"tail -1 {tmp_path}/log | grep -q HOST_ALLOCATOR && exit 1; cc -shared -fPIC -o $target {{stub}}"
+    done = build(body)
+    assert done.stdout.endswith(", 7, 5, True)\n"), done.stdout + done.stderr
+    assert _calls(tmp_path) == 3  # the frames, the helper with, the helper without

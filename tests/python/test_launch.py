@@ -97,3 +97,12 @@ def test_not_watched_means_not_attached(run_python, python_path) -> None:  # typ
     site = f"{python_path}/streamsan/_site"
     text = "import sys; print(any(type(f).__name__ == '_Waiting' for f in sys.meta_path))"
     assert run_python(text, PYTHONPATH=site).stdout.strip() == "False"
+
+
+def test_the_experiment_reaches_the_plug_in(run_python, command) -> None:  # type: ignore[no-untyped-def]
+    text = "import os; print(os.environ.get('STREAMSAN_ALLOCATOR'))"
+    for options, said in ((("--allocator=poison",), "poison"), (("--allocator", "hold"), "hold"), ((), "None")):
+        assert run_python(text, before=(command, "run", *options, "--")).stdout.split() == [said]
+    done = run_python(text, before=(command, "run", "--allocator=shuffle", "--"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "shuffle" in done.stderr

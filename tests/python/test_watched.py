@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import shutil
@@ -113,6 +114,38 @@ def test_annotations_reach_the_report(watched) -> None:  # type: ignore[no-untyp
     assert done.stdout.strip() == "the block,queue 0,queue 1", done.stderr
 
 
+PINNED = """
+    from streamsan import annotate, session
+    pinned, device, queue = U(), alloc(), stream()
+    check(cuda.cuMemHostAlloc(ctypes.byref(pinned), ctypes.c_size_t(4096), 0))
+    def block(record):
+        annotate.host_pool_alloc(7, pinned.value, 4096)
+        annotate.host_access(pinned.value, 4096, annotate.Mode.WRITE)
+        check(cuda.cuMemcpyHtoDAsync_v2(device, ctypes.c_void_p(pinned.value), ctypes.c_size_t(4096), queue))
+        if record:
+            annotate.pool_record_use(7, pinned.value, queue.value)
+    def show():
+        print([(hazard.code, hazard.confidence) for hazard in session().report()])
+"""
+
+
+@needs_vgpu
+@pytest.mark.parametrize(
+    ("rest", "found"),
+    [
+        ("block(False); annotate.pool_free(7, pinned.value)", "[('lifetime', 'certain')]"),
+        ("block(True); annotate.pool_free(7, pinned.value); block(True)", "[]"),
+        ("block(True); annotate.host_access(pinned.value, 8, annotate.Mode.WRITE)", "[('host-race', 'certain')]"),
+        ("block(True); annotate.host_access(pinned.value, 8, annotate.Mode.READ)", "[]"),
+        ("block(True); cuda.cuStreamSynchronize(queue); annotate.host_access(pinned.value, 8, annotate.Mode.WRITE)", "[]"),
+    ],
+    ids=["unrecorded", "recorded", "overwritten", "read-too", "waited"],
+)
+def test_pinned_memory_of_a_caching_allocator(watched, rest, found) -> None:  # type: ignore[no-untyped-def]
+    done = watched(textwrap.dedent(PINNED) + rest + "\nshow()\n")
+    assert done.stdout.strip() == found, done.stderr
+
+
 @needs_vgpu
 def test_what_a_framework_says_is_in_names_and_stacks(watched) -> None:  # type: ignore[no-untyped-def]
     text = """
@@ -190,6 +223,45 @@ def test_plug_ins_gaps_are_in_the_coverage(watched) -> None:  # type: ignore[no-
 
 
 @needs_vgpu
+def test_what_is_done_in_a_pause_is_not_judged(watched) -> None:  # type: ignore[no-untyped-def]
+    text = """
+        import streamsan
+        session = streamsan.session()
+        with session.paused():
+            race()
+        print(len(session.report()))
+        race()
+        print(len(session.report()))
+    """
+    done = watched(text)
+    assert done.stdout.split() == ["0", "1"], done.stderr
+    assert "recording was paused by the program" in done.stderr
+    assert "INCOMPLETE" in done.stderr
+
+
+@needs_vgpu
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os._exit(0)", ""], ids=["killed", "left", "ended"])
+def test_a_program_that_is_killed_leaves_what_it_was_at(watched, tmp_path, end) -> None:  # type: ignore[no-untyped-def]
+    text = f"""
+        import os, json
+        from streamsan import annotate
+        block, one, other = alloc(), stream(), stream()
+        annotate.stream_name(one.value, "seen")
+        annotate.stream_name(other.value, "unseen")
+        check(cuda.cuMemsetD8Async(block, ctypes.c_ubyte(1), ctypes.c_size_t(64), one))
+        check(cuda.cuStreamSynchronize(one))
+        check(cuda.cuMemsetD8Async(U(block.value + 64), ctypes.c_ubyte(1), ctypes.c_size_t(64), other))
+        {end}
+    """
+    report = tmp_path / "report.json"
+    watched(text, "--format", "json", "--report", str(report))
+    running = json.loads(report.read_text())["running"]
+    assert [site["lane"] for site in running] == ([] if end == "" else ["unseen"])
+    said = watched(text).stderr
+    assert ("not seen to be over" in said) == (end != "")
+
+
+@needs_vgpu
 def test_recording_answers_nobody(run_python, command, python_path, tmp_path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "driver.py").write_text(DRIVER)
     text = """
@@ -251,6 +323,43 @@ def test_pytest_fails_the_test_that_raced(pytester: pytest.Pytester, monkeypatch
             "*test_fails_by_itself FAILED*",
             "*StreamSan: 1 new hazard: race-waw H1*",
             "*2 failed, 2 passed*",
+        ]
+    )
+    assert result.ret == 1
+
+
+LATE_FILE = """
+import ctypes
+from driver import *
+from streamsan import annotate
+
+begin()
+memory, owner, other = alloc(), stream(), stream()
+
+def test_frees_too_early():
+    annotate.pool_alloc(7, memory.value, 4096, owner.value)
+    check(cuda.cuMemsetD8Async(memory, ctypes.c_ubyte(1), ctypes.c_size_t(4096), other))
+    annotate.pool_free(7, memory.value)
+
+def test_allocates():
+    annotate.pool_alloc(7, memory.value, 4096, owner.value)
+"""
+
+
+@needs_vgpu
+def test_pytest_names_the_test_that_freed_too_early(pytester: pytest.Pytester, monkeypatch, python_path) -> None:  # type: ignore[no-untyped-def]
+    pytester.makepyfile(driver=DRIVER, test_late=LATE_FILE)
+    monkeypatch.setenv("PYTHONPATH", f"{python_path}:{pytester.path}")
+    monkeypatch.setenv("LD_LIBRARY_PATH", _vgpu())
+    plugin = () if _is_installed() else ("-p", "streamsan.pytest_plugin")
+    result = pytester.runpytest_subprocess("-v", *plugin, "--streamsan")
+    result.stdout.fnmatch_lines(
+        [
+            "*test_frees_too_early PASSED*",
+            "*test_allocates PASSED*",
+            "*StreamSan: caused by test_late.py::test_frees_too_early, found in test_late.py::test_allocates*",
+            "*StreamSan: 1 new hazard: lifetime H1*",
+            "*2 passed*",
         ]
     )
     assert result.ret == 1

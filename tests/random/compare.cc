@@ -7,21 +7,21 @@
 namespace ss::random {
 namespace {
 
-std::string Place(const Program& program, size_t index) {
-  const Op& op = program.ops[index];
+std::string Place(const std::vector<Op>& ops, size_t index) {
+  const Op& op = ops[index];
   return fmt::format("line {} ({})", op.line, Name(op.kind));
 }
 
-std::string HazardText(const Program& program, const std::string& code, const std::string& buffer,
-                       bool struck, size_t first, size_t second) {
-  return fmt::format("{} {}{}: {} / {}", code, buffer, struck ? " struck" : "",
-                     Place(program, first), Place(program, second));
+std::string HazardText(const std::vector<Op>& ops, const std::string& code,
+                       const std::string& buffer, bool struck, size_t first, size_t second) {
+  return fmt::format("{} {}{}: {} / {}", code, buffer, struck ? " struck" : "", Place(ops, first),
+                     Place(ops, second));
 }
 
-void AddInstances(const Program& program, const Finding& finding, Answer* answer) {
+void AddInstances(const std::vector<Op>& ops, const Finding& finding, Answer* answer) {
   auto add = [&](size_t first, size_t second) {
     answer->hazards.insert(
-        HazardText(program, finding.code, finding.buffer.name, finding.struck, first, second));
+        HazardText(ops, finding.code, finding.buffer.name, finding.struck, first, second));
   };
   add(finding.first.index, finding.second.index);
   for (const Instance& more : finding.instances) add(more.first_index, more.second_index);
@@ -40,7 +40,7 @@ Answer AnswerOf(const Program& program, const reference::Verdict& verdict) {
   Answer answer;
   for (const reference::Hazard& hazard : verdict.hazards) {
     if (hazard.absorbed) continue;
-    answer.hazards.insert(HazardText(program, hazard.code, hazard.buffer, hazard.struck,
+    answer.hazards.insert(HazardText(program.ops, hazard.code, hazard.buffer, hazard.struck,
                                      hazard.first, hazard.second));
   }
   for (const reference::Remark& remark : verdict.remarks) {
@@ -49,10 +49,10 @@ Answer AnswerOf(const Program& program, const reference::Verdict& verdict) {
   return answer;
 }
 
-Answer AnswerOf(const Program& program, const Report& report) {
+Answer AnswerOf(const std::vector<Op>& ops, const Report& report) {
   Answer answer;
   for (const Finding& finding : report.findings) {
-    if (!finding.absorbed) AddInstances(program, finding, &answer);
+    if (!finding.absorbed) AddInstances(ops, finding, &answer);
   }
   for (const Advice& advice : report.advice) {
     answer.advice.insert("advice " + advice.code + " " + advice.subject);

@@ -18,7 +18,8 @@ struct Answer {
 };
 
 Answer AnswerOf(const Program& program, const reference::Verdict& verdict);
-Answer AnswerOf(const Program& program, const Report& report);
+// `ops` are what the report's positions count.
+Answer AnswerOf(const std::vector<Op>& ops, const Report& report);
 
 // Lines "only NAME: ..." for both sides; empty = they agree.
 std::vector<std::string> Differences(const Answer& a, const std::string& a_name, const Answer& b,

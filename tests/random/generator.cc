@@ -33,6 +33,7 @@ void Generator::Declare() {
   profile_.idioms = rng_.Between(2, 12);
   profile_.strays = rng_.Percent(20) ? 4 : 0;
   profile_.programmatic = rng_.Percent(15) ? 30 : 0;
+  profile_.graphs = rng_.Percent(15) ? rng_.Between(4, 10) : 0;
   devices_ = rng_.Percent(20) ? 2 : 1;
   for (int extra = rng_.Percent(45) ? rng_.Between(1, 2) : 0; extra > 0; --extra) {
     hosts_.push_back(extra == 2 ? "watchdog" : "worker");
@@ -91,6 +92,8 @@ std::vector<Generator::Choice> Generator::Choices() const {
           {p.lifetime ? p.idioms / 2 : 0, &G::PoolTemporary},
           {hosts_.empty() || !p.lifetime ? 0 : p.idioms / 2, &G::Watchdog},
           {Legacy() ? p.idioms / 2 : 0, &G::LegacyBarrier},
+          {p.graphs, &G::CaptureGraph},
+          {p.graphs * 2, &G::LaunchGraph},
           {1, &G::DestroyAndRedeclare}};
 }
 

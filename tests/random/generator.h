@@ -40,6 +40,7 @@ class Generator {
   struct Profile {
     int order = 0, host = 0, lifetime = 0, copies = 0, idioms = 0;  // weights
     int programmatic = 0;                                           // percent of the kernels
+    int graphs = 0;                                                 // weight
     int strays = 0;  // percent: accesses that ignore who owns or freed what
   };
   using Action = void (Generator::*)();
@@ -88,6 +89,10 @@ class Generator {
   void PoolTemporary();
   void Watchdog();
   void LegacyBarrier();
+  // generator_graph.cc
+  void CaptureGraph();
+  void CapturedWork(size_t stream);
+  void LaunchGraph();
 
   void Emit(const std::string& statement) { lines_.push_back(statement); }
   void EmitAnyHost(const std::string& statement);
@@ -110,6 +115,7 @@ class Generator {
   std::vector<std::string> hosts_;  // beside main
   std::vector<Buffer> buffers_;
   std::vector<std::string> events_;
+  std::vector<std::string> graphs_;
   int devices_ = 1;
   int names_ = 0;
 };

@@ -10,7 +10,7 @@
 namespace ss::random {
 namespace {
 
-constexpr int kRules[] = {1, 2, 3, 4, 5, 6, 9, 10, 12, 16, 17, 18, 19, 20, 22};
+constexpr int kRules[] = {1, 2, 3, 4, 5, 6, 9, 10, 12, 14, 16, 17, 18, 19, 20, 22};
 
 double Share(uint64_t part, uint64_t whole) { return whole ? 100.0 * part / whole : 0; }
 

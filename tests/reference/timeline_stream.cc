@@ -63,6 +63,7 @@ void Timeline::NoteEnqueue(size_t i, bool implicit) {
   const StreamType type = lanes_[nodes_[i].lane].type;
   if (implicit) Note(type == StreamType::kLegacy ? "4 legacy waits" : "4 blocking waits");
   if (type == StreamType::kPerThread) Note("4 per-thread stream");
+  if (type == StreamType::kGraph && nodes_[i].work) Note("14 node of a launch");
   if (op(i).kind == OpKind::kHostFn) Note("10 host function");
   if ((op(i).flags & kFill) != 0) Note("20 fill");
   const bool knows = std::any_of(acquisitions_.begin(), acquisitions_.end(), [&](const auto& a) {

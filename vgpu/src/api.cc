@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "api_graph.h"
+
 namespace ss::vgpu {
 
 namespace {
@@ -75,12 +77,16 @@ CUresult Call::Find(CUstream handle, DefaultStream which, Stream** stream) {
 }
 
 CUresult Call::Run(Stream& stream, NewOp what) {
+  if (const CUresult refused = Implicit(stream)) return refused;
+  if (stream.capture) return CaptureWork(stream, std::move(what));
   machine.Issue(stream, std::move(what));
   machine.HostStep(lock);
   return CUDA_SUCCESS;
 }
 
 CUresult Call::RunAndWait(Stream& stream, NewOp what) {
+  if (const CUresult refused = Implicit(stream)) return refused;
+  if (const CUresult refused = Capturing(stream)) return refused;
   return machine.Wait(lock, {machine.Issue(stream, std::move(what))});
 }
 

@@ -1,5 +1,5 @@
 // Primary and created contexts; the stack of current contexts of each thread.
-#include "api.h"
+#include "api_graph.h"
 
 using namespace ss::vgpu;
 
@@ -128,6 +128,7 @@ VGPU_EXPORT cuCtxGetApiVersion(CUcontext handle, unsigned int* version) {
 
 VGPU_EXPORT cuCtxSynchronize() {
   VGPU_ENTER_CONTEXT(call);
+  if (const CUresult error = Forbidden(call)) return error;
   return call.Wait(call.machine.Tails(*call.context));
 }
 VGPU_EXPORT cuCtxSynchronize_v2(CUcontext handle) {

@@ -1,4 +1,5 @@
 // The memcpy family.
+#include "api_graph.h"
 #include "copy.h"
 
 using namespace ss::vgpu;
@@ -76,7 +77,39 @@ CUresult ThreeD(const Copy3D* copy, bool blocking, CUstream stream, DefaultStrea
                {c.WidthInBytes, c.Height, c.Depth}, blocking, stream, which);
 }
 
+// In stream order, one after the other, which it may be. Where the source may be read is a hint.
+CUresult Batch(const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes, size_t count,
+               CUstream stream, DefaultStream which) {
+  if (!to || !from || !bytes || !count) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i < count; ++i) {
+    const CUresult error =
+        Linear(to[i], End::kAny, from[i], End::kAny, bytes[i], false, stream, which);
+    if (error) return error;
+  }
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
+
+VGPU_STREAM_EXPORT(cuMemcpyBatchAsync_v2, _ptsz,
+                   (CUdeviceptr * to, CUdeviceptr* from, size_t* bytes, size_t count,
+                    CUmemcpyAttributes*, size_t*, size_t, CUstream stream),
+                   Batch(to, from, bytes, count, stream, kDefault))
+
+CUresult ss::vgpu::CopyOp(Call&, const CUDA_MEMCPY3D& c, NewOp* op) {
+  CopyRequest request;
+  request.box = {c.WidthInBytes, c.Height, c.Depth};
+  const Side to{c.dstMemoryType, c.dstHost, c.dstDevice, c.dstXInBytes,
+                c.dstY,          c.dstZ,    c.dstPitch,  c.dstHeight};
+  const Side from{c.srcMemoryType, c.srcHost, c.srcDevice, c.srcXInBytes,
+                  c.srcY,          c.srcZ,    c.srcPitch,  c.srcHeight};
+  if (!to.Resolve(request.box, &request.to, &request.to_end) ||
+      !from.Resolve(request.box, &request.from, &request.from_end)) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  *op = NodeOf(request);
+  return CUDA_SUCCESS;
+}
 
 VGPU_STREAM_EXPORT(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr to, const void* from, size_t bytes),
                    Linear(to, End::kDevice, Address(from), End::kHost, bytes, true, nullptr,

@@ -1,5 +1,5 @@
 // Events: a record is a marker in a stream, and an event remembers its most recent one (rule 5).
-#include "api.h"
+#include "api_graph.h"
 
 using namespace ss::vgpu;
 
@@ -32,11 +32,26 @@ static CUresult Record(CUevent handle, CUstream stream_handle, unsigned int flag
   VGPU_ENTER(call);
   Event* event = call.machine.events.Find(handle);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
-  if (flags) return CUDA_ERROR_INVALID_VALUE;  // an external record needs a capture
+  if (flags & ~static_cast<unsigned>(CU_EVENT_RECORD_EXTERNAL)) return CUDA_ERROR_INVALID_VALUE;
   Stream* stream = nullptr;
   if (const CUresult error = call.Find(stream_handle, which, &stream)) return error;
   // Records do not cross contexts (rule 6).
   if (stream->context != event->context) return CUDA_ERROR_INVALID_HANDLE;
+  if (const CUresult error = Implicit(*stream)) return error;
+  if (stream->capture && stream->capture->broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  if (stream->capture && flags) {
+    GraphNode* node = CaptureNode(*stream, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+    node->event = event;
+    node->work = {Work::kMarker, "record"};
+    return CUDA_SUCCESS;
+  }
+  event->capture = stream->capture;
+  event->nodes = stream->frontier;
+  if (stream->capture) {
+    event->record = nullptr;
+    return CUDA_SUCCESS;
+  }
+  if (flags) return CUDA_ERROR_INVALID_VALUE;  // an external record needs a capture
   event->record = call.machine.Issue(*stream, {Work::kMarker, "record"});
   call.machine.HostStep(call.lock);
   return CUDA_SUCCESS;
@@ -51,6 +66,8 @@ VGPU_EXPORT cuEventQuery(CUevent handle) {
   VGPU_ENTER(call);
   Event* event = call.machine.events.Find(handle);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
+  if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
+  if (const CUresult error = Forbidden(call)) return error;
   return call.machine.Poll(call.lock, event->record) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -58,6 +75,8 @@ VGPU_EXPORT cuEventSynchronize(CUevent handle) {
   VGPU_ENTER(call);
   Event* event = call.machine.events.Find(handle);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
+  if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
+  if (const CUresult error = Forbidden(call)) return error;
   return call.Wait(event->record ? std::vector<OpPtr>{event->record} : std::vector<OpPtr>{});
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "api.h"
+#include "api_graph.h"
 #include "vgpu/image.h"
 
 using namespace ss::vgpu;
@@ -52,6 +52,18 @@ bool Pack(const Function& function, void** values, void** extra, std::vector<cha
   return true;
 }
 
+std::function<void(uint32_t)> Runner(const Function& function, const Shape& shape, uint32_t slices,
+                                     std::vector<char> parameters) {
+  return [run_block = function.run, shape, slices,
+          parameters = std::move(parameters)](uint32_t slice) {
+    const uint64_t begin = shape.blocks * slice / slices;
+    const uint64_t end = shape.blocks * (slice + 1) / slices;
+    for (uint64_t block = begin; block < end; ++block) {
+      run_block(&shape.grid, static_cast<uint32_t>(block), parameters.data());
+    }
+  };
+}
+
 CUresult Launch(CUfunction handle, const Shape& shape, CUstream stream_handle, void** values,
                 void** extra, DefaultStream which) {
   VGPU_ENTER(call);
@@ -66,14 +78,7 @@ CUresult Launch(CUfunction handle, const Shape& shape, CUstream stream_handle, v
   if (!Pack(*function, values, extra, &parameters)) return CUDA_ERROR_INVALID_VALUE;
 
   const auto slices = static_cast<uint32_t>(std::min<uint64_t>(shape.blocks, options().slices));
-  auto run = [run_block = function->run, shape, slices,
-              parameters = std::move(parameters)](uint32_t slice) {
-    const uint64_t begin = shape.blocks * slice / slices;
-    const uint64_t end = shape.blocks * (slice + 1) / slices;
-    for (uint64_t block = begin; block < end; ++block) {
-      run_block(&shape.grid, static_cast<uint32_t>(block), parameters.data());
-    }
-  };
+  auto run = Runner(*function, shape, slices, std::move(parameters));
   return call.Run(*stream, {Work::kKernel, function->name, slices, std::move(run)});
 }
 
@@ -86,26 +91,53 @@ CUresult LaunchPlain(CUfunction function, const unsigned (&grid)[3], const unsig
 }
 
 // Attributes that hint at speed are ignored. So is programmatic serialisation: full serialisation
-// is one of the schedules that it allows. Events inside a launch would have to fire: those are
-// refused.
-bool Supported(const CUlaunchConfig& config) {
-  return std::none_of(config.attrs, config.attrs + config.numAttrs,
-                      [](const CUlaunchAttribute& attribute) {
-                        return attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
-                               attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
-                      });
+// is one of the schedules that it allows. An event that fires when the blocks start fires when the
+// kernel could: as early as it may.
+CUresult RecordStart(const CUlaunchConfig& config, DefaultStream which) {
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config.attrs[i];
+    const bool fires = attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
+                       attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+    if (!fires) continue;
+    VGPU_ENTER(call);
+    Stream* stream = nullptr;
+    if (const CUresult error = call.Find(config.hStream, which, &stream)) return error;
+    Event* event = call.machine.events.Find(attribute.value.programmaticEvent.event);
+    if (!event) return CUDA_ERROR_INVALID_HANDLE;
+    if (!(event->flags & CU_EVENT_DISABLE_TIMING)) return CUDA_ERROR_INVALID_VALUE;
+    if (stream->capture) return CUDA_ERROR_NOT_SUPPORTED;
+    event->record = call.machine.Issue(*stream, {Work::kMarker, "start"});
+  }
+  return CUDA_SUCCESS;
 }
 
 CUresult LaunchEx(const CUlaunchConfig* config, CUfunction function, void** values, void** extra,
                   DefaultStream which) {
   if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
-  if (!Supported(*config)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (const CUresult error = RecordStart(*config, which)) return error;
   return LaunchPlain(function, {config->gridDimX, config->gridDimY, config->gridDimZ},
                      {config->blockDimX, config->blockDimY, config->blockDimZ},
                      config->sharedMemBytes, config->hStream, values, extra, which);
 }
 
 }  // namespace
+
+CUresult ss::vgpu::KernelOp(Call& call, const CUDA_KERNEL_NODE_PARAMS_v3& params, NewOp* op) {
+  const auto* function = reinterpret_cast<const Function*>(
+      params.func ? static_cast<const void*>(params.func) : static_cast<const void*>(params.kern));
+  if (!call.machine.functions.contains(function)) return CUDA_ERROR_INVALID_VALUE;
+  Shape shape;
+  if (!Describe({params.gridDimX, params.gridDimY, params.gridDimZ},
+                {params.blockDimX, params.blockDimY, params.blockDimZ}, params.sharedMemBytes,
+                &shape)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::vector<char> bytes;
+  if (!Pack(*function, params.kernelParams, params.extra, &bytes)) return CUDA_ERROR_INVALID_VALUE;
+  const auto slices = static_cast<uint32_t>(std::min<uint64_t>(shape.blocks, options().slices));
+  *op = {Work::kKernel, function->name, slices, Runner(*function, shape, slices, std::move(bytes))};
+  return CUDA_SUCCESS;
+}
 
 VGPU_STREAM_EXPORT(cuLaunchKernel, _ptsz,
                    (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,

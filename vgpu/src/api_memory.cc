@@ -1,5 +1,5 @@
 // Device, pinned, registered and managed memory, and what a pointer is.
-#include "api.h"
+#include "api_graph.h"
 
 using namespace ss::vgpu;
 
@@ -7,6 +7,7 @@ namespace {
 
 CUresult Allocate(Call& call, MemoryKind kind, size_t bytes, unsigned flags, uint64_t* address) {
   if (!address || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult error = Forbidden(call)) return error;
   const Block* block = call.machine.memory->Allocate(kind, call.context, bytes, flags);
   if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = block->base;
@@ -59,6 +60,7 @@ VGPU_EXPORT cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned int f
 VGPU_EXPORT cuMemFree_v2(CUdeviceptr address) {
   VGPU_ENTER_CONTEXT(call);
   if (!address) return CUDA_SUCCESS;
+  if (const CUresult error = Forbidden(call)) return error;
   Block* block = Exactly(call, address);
   if (!block || block->OnHost()) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = call.Wait(call.machine.DeviceTails(block->device))) return error;
@@ -70,6 +72,30 @@ VGPU_EXPORT cuMemFree_v2(CUdeviceptr address) {
   }
   call.machine.memory->Release(block);
   return CUDA_SUCCESS;
+}
+
+// Where pages lie, and who may touch them, changes no data.
+static CUresult Hint(CUdeviceptr address, size_t bytes, CUstream handle, DefaultStream which) {
+  VGPU_ENTER_CONTEXT(call);
+  Stream* stream = nullptr;
+  if (const CUresult error = call.Find(handle, which, &stream)) return error;
+  const Block* block = call.machine.memory->Find(address);
+  if (!block || block->kind != MemoryKind::kManaged || !block->Holds(address, bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return call.Run(*stream, {Work::kMarker, "hint"});
+}
+#undef cuMemPrefetchAsync
+VGPU_STREAM_EXPORT(cuMemPrefetchAsync_v2, _ptsz,
+                   (CUdeviceptr address, size_t bytes, CUmemLocation, unsigned int, CUstream s),
+                   Hint(address, bytes, s, kDefault))
+VGPU_STREAM_EXPORT(cuStreamAttachMemAsync, _ptsz,
+                   (CUstream s, CUdeviceptr address, size_t bytes, unsigned int),
+                   Hint(address, bytes, s, kDefault))
+#undef cuMemAdvise
+VGPU_EXPORT cuMemAdvise_v2(CUdeviceptr address, size_t, CUmem_advise, CUmemLocation) {
+  VGPU_ENTER(call);
+  return call.machine.memory->Find(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 VGPU_EXPORT cuMemAllocHost_v2(void** pointer, size_t bytes) {

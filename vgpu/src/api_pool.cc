@@ -1,7 +1,7 @@
 // Stream-ordered allocation and memory pools.
 #include <algorithm>
 
-#include "api.h"
+#include "api_graph.h"
 
 using namespace ss::vgpu;
 
@@ -35,6 +35,16 @@ CUresult AllocateAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool handle,
   if (!address || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   Stream* stream = nullptr;
   if (const CUresult error = call.Find(stream_handle, which, &stream)) return error;
+  if (stream->capture) {  // a node; the block is the graph's for as long as that lives
+    Block* block = call.machine.memory->Allocate(MemoryKind::kDevice, stream->context, bytes, 0);
+    if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
+    block->of_graph = true;
+    *address = block->base;
+    GraphNode* node = CaptureNode(*stream, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+    node->address = block->base;
+    node->work = {Work::kMarker, "allocate"};
+    return CUDA_SUCCESS;
+  }
   Pool* pool = handle ? call.machine.pools.Find(handle)
                       : call.machine.current_pools[static_cast<size_t>(stream->context->device)];
   if (!pool) return CUDA_ERROR_INVALID_VALUE;
@@ -66,6 +76,13 @@ CUresult FreeAsync(CUdeviceptr address, CUstream stream_handle, DefaultStream wh
   if (!block || block->base != address || block->kind != MemoryKind::kDevice) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (stream->capture) {
+    GraphNode* node = CaptureNode(*stream, CU_GRAPH_NODE_TYPE_MEM_FREE);
+    node->address = address;
+    node->work = {Work::kMarker, "free"};
+    return CUDA_SUCCESS;
+  }
+  if (block->of_graph) return call.Run(*stream, {Work::kMarker, "free"});
   // Memory of cuMemAlloc may be freed this way too; it returns to no pool, so it is kept until the
   // end.
   OpPtr freed = call.machine.Issue(*stream, {Work::kMarker, "free"});

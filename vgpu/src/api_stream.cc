@@ -1,5 +1,5 @@
 // Streams, events and host functions.
-#include "api.h"
+#include "api_graph.h"
 
 using namespace ss::vgpu;
 
@@ -34,6 +34,7 @@ static CUresult SyncStream(CUstream handle, DefaultStream which) {
   VGPU_ENTER(call);
   Stream* stream = nullptr;
   if (const CUresult error = call.Find(handle, which, &stream)) return error;
+  if (const CUresult error = Capturing(*stream)) return error;
   // Synchronising the legacy stream is an operation of it: it waits for the blocking streams (rule
   // 4).
   if (stream->kind == StreamKind::kLegacy)
@@ -57,6 +58,8 @@ static CUresult QueryStream(CUstream handle, DefaultStream which) {
   VGPU_ENTER(call);
   Stream* stream = nullptr;
   if (const CUresult error = call.Find(handle, which, &stream)) return error;
+  if (const CUresult error = Implicit(*stream)) return error;
+  if (const CUresult error = Capturing(*stream)) return error;
   if (stream->kind == StreamKind::kLegacy) {
     const OpPtr busy = FirstBusy(*stream);
     if (busy && !call.machine.Poll(call.lock, busy)) return CUDA_ERROR_NOT_READY;
@@ -66,6 +69,35 @@ static CUresult QueryStream(CUstream handle, DefaultStream which) {
 }
 VGPU_STREAM_EXPORT(cuStreamQuery, _ptsz, (CUstream stream), QueryStream(stream, kDefault))
 
+// A wait for an event that was recorded while capturing joins the stream to that capture.
+static CUresult CaptureWait(Stream& stream, Event& event, unsigned flags) {
+  if (flags) {
+    if (!stream.capture) return CUDA_ERROR_INVALID_VALUE;
+    GraphNode* node = CaptureNode(stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+    node->event = &event;
+    node->work = {Work::kMarker, "wait"};
+    return CUDA_SUCCESS;
+  }
+  if (!event.capture) {
+    stream.capture->broken = true;
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  }
+  if (stream.capture && stream.capture != event.capture) {
+    stream.capture->broken = true;
+    return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+  }
+  if (stream.kind == StreamKind::kLegacy) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  stream.capture = const_cast<Capture*>(event.capture);
+  stream.capture->streams.insert(&stream);
+  for (GraphNode* node : event.nodes) {
+    auto& frontier = stream.frontier;
+    if (std::find(frontier.begin(), frontier.end(), node) == frontier.end()) {
+      frontier.push_back(node);
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
 static CUresult WaitEvent(CUstream handle, CUevent event_handle, unsigned int flags,
                           DefaultStream which) {
   VGPU_ENTER(call);
@@ -73,7 +105,9 @@ static CUresult WaitEvent(CUstream handle, CUevent event_handle, unsigned int fl
   if (const CUresult error = call.Find(handle, which, &stream)) return error;
   Event* event = call.machine.events.Find(event_handle);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
-  if (flags) return CUDA_ERROR_INVALID_VALUE;
+  if (flags & ~static_cast<unsigned>(CU_EVENT_WAIT_EXTERNAL)) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult error = Implicit(*stream)) return error;
+  if (flags || stream->capture || event->capture) return CaptureWait(*stream, *event, flags);
   NewOp wait{Work::kMarker, "wait"};
   if (event->record) wait.after.push_back(event->record);
   return call.Run(*stream, std::move(wait));
@@ -106,14 +140,6 @@ VGPU_STREAM_EXPORT(cuStreamGetId, _ptsz, (CUstream stream, unsigned long long* i
                    Describe(stream, kDefault, id, IdOf))
 VGPU_STREAM_EXPORT(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice* device),
                    Describe(stream, kDefault, device, DeviceOf))
-
-// Nothing captures: graphs are not implemented.
-static CUstreamCaptureStatus NotCapturing(const Stream&) { return CU_STREAM_CAPTURE_STATUS_NONE; }
-VGPU_STREAM_EXPORT(cuStreamIsCapturing, _ptsz, (CUstream stream, CUstreamCaptureStatus* status),
-                   Describe(stream, kDefault, status, NotCapturing))
-VGPU_EXPORT cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  return mode ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
 
 static CUresult HostFunction(CUstream handle, std::string name, std::function<void(uint32_t)> run,
                              DefaultStream which) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api_graph.h"
+
 namespace ss::vgpu {
 
 namespace {
@@ -72,6 +74,18 @@ void FillSlice(const FillRequest& request, uint32_t slice, uint32_t slices) {
 
 }  // namespace
 
+NewOp NodeOf(const CopyRequest& request) {
+  const uint32_t slices = Slices(request.box);
+  return {Work::kCopy, "copy", slices,
+          [request, slices](uint32_t slice) { CopySlice(request, slice, slices); }};
+}
+
+NewOp NodeOf(const FillRequest& request) {
+  const uint32_t slices = Slices(request.box);
+  return {Work::kMemset, "memset", slices,
+          [request, slices](uint32_t slice) { FillSlice(request, slice, slices); }};
+}
+
 CUresult Copy(Call& call, CopyRequest request, CUstream handle, DefaultStream which) {
   Stream* stream = nullptr;
   if (const CUresult error = call.Find(handle, which, &stream)) return error;
@@ -82,6 +96,7 @@ CUresult Copy(Call& call, CopyRequest request, CUstream handle, DefaultStream wh
       Locate(memory, request.from.base, request.box.Extent(request.from), request.from_end);
   if (to == Place::kInvalid || from == Place::kInvalid) return CUDA_ERROR_INVALID_VALUE;
 
+  if (stream->capture && !request.blocking) return call.Run(*stream, NodeOf(request));
   std::shared_ptr<std::vector<char>> staged;
   if (from == Place::kPageable && to == Place::kDevice) {
     staged = Stage(request);
@@ -93,6 +108,22 @@ CUresult Copy(Call& call, CopyRequest request, CUstream handle, DefaultStream wh
              [request, staged, slices](uint32_t slice) { CopySlice(request, slice, slices); }};
   return HostWaits(to, from, request.blocking) ? call.RunAndWait(*stream, std::move(copy))
                                                : call.Run(*stream, std::move(copy));
+}
+
+CUresult FillOp(Call& call, const CUDA_MEMSET_NODE_PARAMS_v2& params, NewOp* op) {
+  FillRequest request;
+  const uint64_t row = params.width * params.elementSize;
+  request.box = {row, std::max<uint64_t>(params.height, 1), 1};
+  request.to = {params.dst, params.height > 1 ? params.pitch : row, 0};
+  request.value = params.value;
+  request.unit = params.elementSize;
+  const Block* block = call.machine.memory->Find(params.dst);
+  const bool sized = params.elementSize == 1 || params.elementSize == 2 || params.elementSize == 4;
+  if (!sized || !block || !block->Holds(params.dst, request.box.Extent(request.to))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *op = NodeOf(request);
+  return CUDA_SUCCESS;
 }
 
 CUresult Fill(Call& call, const FillRequest& request, CUstream handle, DefaultStream which) {

@@ -52,6 +52,9 @@ struct FillRequest {
   uint32_t unit = 1;  // bytes of `value` that repeat: 1, 2 or 4
   bool blocking = false;
 };
+// The same as operations that a graph runs again and again.
+NewOp NodeOf(const CopyRequest& request);
+NewOp NodeOf(const FillRequest& request);
 CUresult Fill(Call& call, const FillRequest& request, CUstream handle, DefaultStream which);
 
 }  // namespace ss::vgpu

@@ -90,6 +90,9 @@ bool Machine::Restart(const char* policy, uint64_t seed) {
   modules = {};
   libraries = {};
   pools = {};
+  graphs = {};
+  executables = {};
+  captures.clear();
   functions.clear();
   streams.clear();
   memory.reset();

@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "graph.h"
 #include "memory.h"
 #include "objects.h"
 #include "policy.h"
@@ -46,15 +47,6 @@ class Registry {
 
  private:
   std::unordered_map<const T*, std::unique_ptr<T>> objects_;
-};
-
-// What a new operation is, apart from its place.
-struct NewOp {
-  Work work{};
-  std::string name;
-  uint32_t slices = 1;
-  std::function<void(uint32_t)> run;
-  std::vector<OpPtr> after;
 };
 
 class Machine {
@@ -100,6 +92,9 @@ class Machine {
   Registry<Module> modules;
   Registry<Module> libraries;
   Registry<Pool> pools;
+  Registry<Graph> graphs;
+  Registry<ExecutableGraph> executables;
+  std::set<std::shared_ptr<Capture>> captures;  // under way
   std::unordered_set<const Function*> functions;
   std::unordered_map<const Stream*, Context*> streams;  // live explicit streams
   std::vector<Context*> primaries;                      // by device; null = inactive

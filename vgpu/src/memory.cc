@@ -109,7 +109,7 @@ Block* Memory::Adopt(const Block& block) {
 }
 
 void Memory::Release(Block* block) {
-  if (block->kind != MemoryKind::kRegistered && !block->pool) {
+  if (block->kind != MemoryKind::kRegistered && !block->pool && !block->mapped) {
     ArenaOf(block->kind, block->device).Give(block->base, block->reserved);
   }
   blocks_.erase(block->base);

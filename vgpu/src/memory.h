@@ -30,8 +30,10 @@ struct Block {
   Context* context = nullptr;
   int device = 0;
   unsigned flags = 0;
-  uint64_t serial = 0;   // CU_POINTER_ATTRIBUTE_BUFFER_ID
-  Pool* pool = nullptr;  // stream-ordered allocation
+  uint64_t serial = 0;    // CU_POINTER_ATTRIBUTE_BUFFER_ID
+  Pool* pool = nullptr;   // stream-ordered allocation
+  bool mapped = false;    // into a reserved range: no arena's
+  bool of_graph = false;  // allocated by a graph: stays that graph's when it is freed
 
   bool OnHost() const { return kind == MemoryKind::kPinned || kind == MemoryKind::kRegistered; }
   bool Holds(uint64_t address, uint64_t length) const {

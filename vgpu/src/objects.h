@@ -17,6 +17,8 @@ namespace ss::vgpu {
 
 struct Stream;
 struct Context;
+struct Capture;
+struct GraphNode;
 
 enum class Work : uint8_t { kMarker, kKernel, kCopy, kMemset, kHostFunction };
 
@@ -31,14 +33,25 @@ struct Op {
   uint32_t slices = 1;
   uint32_t next_slice = 0;
   std::function<void(uint32_t slice)> run;
-  uint64_t rank = 0;     // lazy: place in its plan, lowest first
-  bool needed = false;   // some host thread waits for it, or for what comes after it
-  bool outside = false;  // handed to the thread of host functions
-  bool running = false;  // a slice is being executed
+  std::function<bool()> gate;  // it may not start before this holds
+  uint64_t rank = 0;           // lazy: place in its plan, lowest first
+  bool needed = false;         // some host thread waits for it, or for what comes after it
+  bool outside = false;        // handed to the thread of host functions
+  bool running = false;        // a slice is being executed
   bool done = false;
   uint64_t done_step = 0;  // the machine's clock at completion
 };
 using OpPtr = std::shared_ptr<Op>;
+
+// What a new operation is, apart from its place.
+struct NewOp {
+  Work work{};
+  std::string name;
+  uint32_t slices = 1;
+  std::function<void(uint32_t)> run;
+  std::vector<OpPtr> after;
+  std::function<bool()> gate;  // it may not start before this holds
+};
 
 // What is queued right before `op` in its stream, or null.
 Op* Predecessor(const Op& op);
@@ -52,8 +65,10 @@ struct Stream {
   int priority = 0;
   uint64_t thread = 0;  // kPerThread: whose
   std::deque<OpPtr> queue;
-  OpPtr tail;              // last operation issued, done or not; null = none yet
-  bool destroyed = false;  // lives on until its queue is empty
+  OpPtr tail;                        // last operation issued, done or not; null = none yet
+  bool destroyed = false;            // lives on until its queue is empty
+  Capture* capture = nullptr;        // under way on it
+  std::vector<GraphNode*> frontier;  // what its next node comes after
 };
 
 struct Context {
@@ -70,7 +85,9 @@ struct Context {
 struct Event {
   Context* context = nullptr;
   unsigned flags = 0;
-  OpPtr record;  // most recent; null = never recorded
+  OpPtr record;                      // most recent; null = never recorded
+  const Capture* capture = nullptr;  // of the most recent record, if that was captured
+  std::vector<GraphNode*> nodes;     // what it stands for there
 };
 
 struct Module;

@@ -33,6 +33,7 @@ OpPtr Machine::Issue(Stream& stream, NewOp what) {
   op->name = std::move(what.name);
   op->slices = what.slices;
   op->run = std::move(what.run);
+  op->gate = std::move(what.gate);
   for (const OpPtr& before : what.after) Add(before, &op->after);
   if (stream.kind == StreamKind::kLegacy) {
     for (const auto& [key, other] : stream.context->streams) {

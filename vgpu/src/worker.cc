@@ -17,7 +17,7 @@ thread_local bool in_host_function = false;
 thread_local bool in_worker = false;
 
 bool Ready(const Op& op) {
-  return !op.outside && !op.running &&
+  return !op.outside && !op.running && (!op.gate || op.gate()) &&
          std::all_of(op.after.begin(), op.after.end(),
                      [](const OpPtr& before) { return before->done; });
 }
@@ -137,6 +137,7 @@ void Machine::Complete(Op& op) {
   op.done_step = step_;
   op.after.clear();
   op.run = nullptr;  // may hold staged data
+  op.gate = nullptr;
   Stream* stream = op.stream;
   if (!busy_.contains(stream->id)) return;  // a restart dropped the queues
   stream->queue.pop_front();                // `op` lives on in its caller

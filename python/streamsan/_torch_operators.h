@@ -1,0 +1,312 @@
+// Which operator runs in each thread, what of pinned memory it touches on the CPU, and whose fills
+// are the allocator's.
+#ifndef STREAMSAN_TORCH_OPERATORS_H_
+#define STREAMSAN_TORCH_OPERATORS_H_
+
+#include <ATen/record_function.h>
+#include <string.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "_torch_helper.h"
+#include "_torch_pinned.h"
+#include "_torch_tensors.h"
+#include "streamsan/annotate.h"
+
+namespace {
+
+streamsan_torch_counts g_counts;
+
+void Count(uint64_t* counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
+
+constexpr uint32_t kMaxDepth = 128;
+constexpr size_t kCached = 512;
+constexpr uint64_t kForwards = 1 << 16;  // operators whose backward may still come
+
+enum Kind : uint8_t { kPlain, kAllocates, kFills };
+
+struct Operator {
+  std::string name;
+  uint64_t text = 0;  // the capture library's id of the name
+  Kind kind = kPlain;
+  bool touches = true;  // the data of its tensors: not one that makes views or new tensors
+  Signature signature;
+};
+
+struct HostAccess {
+  size_t base = 0, bytes = 0;
+  uint32_t mode = 0;
+};
+constexpr uint32_t kMaxHostAccesses = 8;  // of one operator
+
+struct Frame {
+  const void* fn = nullptr;
+  const Operator* op = nullptr;
+  bool backward = false;  // a node of autograd's graph
+  bool keeps_name =
+      false;  // inside a node written in C++: the node's name says more than its operators'
+  streamsan_context outer = {};  // what the thread was doing before
+  size_t alloc_base = 0, alloc_bytes = 0;
+  void* alloc_stream = nullptr;
+  uint32_t host_accesses = 0;
+  HostAccess host[kMaxHostAccesses];
+  bool told_tensors = false;
+};
+
+struct ThreadState {
+  streamsan_context* slot = nullptr;  // the capture library's; null = not asked yet
+  streamsan_context unwatched = {};   // stands in for it where there is none
+  uint32_t depth = 0;
+  size_t freeing = 0;             // a free was requested and nothing has been heard since ...
+  bool freeing_recorded = false;  // ... of a block with recorded streams
+  Frame frames[kMaxDepth];
+  const char* names[kCached] = {};
+  const Operator* operators[kCached] = {};
+};
+
+// Created at the first use and never destroyed: frees still come while a thread ends.
+ThreadState& This() {
+  static thread_local ThreadState* state = nullptr;
+  if (!state) state = new ThreadState;
+  if (!state->slot) {
+    state->slot = streamsan_thread_context();
+    if (!state->slot) state->slot = &state->unwatched;
+  }
+  return *state;
+}
+
+// An operator that gives out memory which PyTorch then may fill with NaN by itself
+// (torch.utils.deterministic.fill_uninitialized_memory): a fill_ directly inside one is that.
+Kind KindOf(const std::string& name) {
+  static const char* const kAllocating[] = {"aten::empty", "aten::empty_strided", "aten::resize_",
+                                            "aten::empty_like", "aten::new_empty_strided"};
+  if (name == "aten::fill_") return kFills;
+  for (const char* allocating : kAllocating) {
+    if (name == allocating) return kAllocates;
+  }
+  return kPlain;
+}
+
+// Views alias an argument and write none; the others only look at sizes.
+bool TouchesData(const Signature& signature, const std::string& name, Kind kind) {
+  static const char* const kSizesOnly[] = {
+      "aten::new_empty",   "aten::new_zeros",    "aten::new_ones",  "aten::new_full",
+      "aten::zeros_like",  "aten::ones_like",    "aten::full_like", "aten::rand_like",
+      "aten::randn_like",  "aten::randint_like", "aten::is_pinned", "aten::set_",
+      "aten::result_type", "aten::size",         "aten::stride",    "aten::record_stream"};
+  if (kind == kAllocates) return false;
+  for (const char* sizes : kSizesOnly) {
+    if (name == sizes) return false;
+  }
+  return signature.writes || !signature.aliases;
+}
+
+// One for each name and overload. Names of operators stay where they are, and each overload has its
+// own; names of other scopes are temporaries.
+const Operator* Intern(const at::RecordFunction& fn, const char* name) {
+  static std::mutex lock;
+  static auto& by_address = *new std::unordered_map<const void*, const Operator*>;
+  static auto& operators = *new std::unordered_map<std::string, std::unique_ptr<Operator>>;
+  std::lock_guard<std::mutex> guard(lock);
+  if (auto known = by_address.find(name); known != by_address.end()) {
+    if (known->second->name == name) return known->second;
+  }
+  std::optional<c10::FunctionSchema> schema = fn.operator_schema();
+  std::string key = schema ? std::string(name) + '.' + schema->overload_name() : name;
+  std::unique_ptr<Operator>& op = operators[key];
+  if (!op) {
+    Kind kind = KindOf(name);
+    Signature signature = SignatureOf(schema);
+    bool touches = TouchesData(signature, name, kind);
+    op.reset(new Operator{name, streamsan_text(name), kind, touches, std::move(signature)});
+  }
+  if (schema) by_address[name] = op.get();
+  return op.get();
+}
+
+// By the address of the name, which for operators lives as long as its schema; the text is compared
+// too, because names of other scopes are temporaries.
+const Operator* Find(ThreadState& thread, const at::RecordFunction& fn) {
+  const char* name = fn.name();
+  size_t at = (reinterpret_cast<uintptr_t>(name) >> 3) * 0x9e3779b97f4a7c15 >> 55;
+  static_assert(kCached == 512, "9 bits of the product");
+  const Operator* op = thread.operators[at];
+  if (thread.names[at] == name && op && !strcmp(op->name.c_str(), name)) return op;
+  thread.names[at] = name;
+  return thread.operators[at] = Intern(fn, name);
+}
+
+// What a forward operator was doing, for its backward: by autograd's sequence number.
+struct Forward {
+  std::atomic<uint64_t> key{0};
+  streamsan_context context;
+};
+Forward* g_forwards;
+
+uint64_t KeyOf(uint64_t thread, int64_t sequence) {
+  return (thread << 40) + static_cast<uint64_t>(sequence) + 1;
+}
+
+void Remember(const at::RecordFunction& fn, const streamsan_context& context) {
+  if (fn.seqNr() < 0 || !g_forwards) return;
+  Forward& forward = g_forwards[static_cast<uint64_t>(fn.seqNr()) % kForwards];
+  uint64_t key = KeyOf(fn.threadId(), fn.seqNr());
+  if (forward.key.load(std::memory_order_relaxed) == key) return;  // the outermost of the number
+  forward.key.store(0, std::memory_order_release);
+  forward.context = context;
+  forward.key.store(key, std::memory_order_release);
+}
+
+// A torn read is possible where the table wraps in the middle of it; the key is checked again then.
+void Recall(const at::RecordFunction& fn, streamsan_context* context) {
+  if (fn.seqNr() < 0 || !g_forwards) return;
+  const Forward& forward = g_forwards[static_cast<uint64_t>(fn.seqNr()) % kForwards];
+  uint64_t key = KeyOf(fn.forwardThreadId(), fn.seqNr());
+  if (forward.key.load(std::memory_order_acquire) != key) return;
+  streamsan_context found = forward.context;
+  if (forward.key.load(std::memory_order_acquire) != key) return;
+  context->forward_text = found.operator_text;
+  context->module_text = found.module_text;
+  context->site_text = found.site_text;
+}
+
+void NoteFill(const Frame& allocating) {
+  if (!allocating.alloc_base) return;
+  streamsan_fill(allocating.alloc_stream, reinterpret_cast<void*>(allocating.alloc_base),
+                 allocating.alloc_bytes);
+  Count(&g_counts.fills);
+}
+
+// Whose Python line counts: that of operators which Python calls, and not of those inside them.
+void EnterOperator(Frame& frame, const Frame* parent, streamsan_context* now) {
+  bool outermost = !parent || parent->backward;
+  uint64_t site = outermost ? streamsan_torch_python_site() : 0;
+  if (site) now->site_text = site;
+  frame.keeps_name = parent && (parent->backward ? !site : parent->keeps_name);
+  if (!frame.keeps_name) now->operator_text = frame.op->text;
+}
+
+bool PinnedRange(const at::Tensor& tensor, HostAccess* access) {
+  access->base = BaseOf(tensor);
+  if (!access->base || !g_pinned.Contains(access->base)) return false;
+  access->bytes = BytesOf(tensor);
+  return true;
+}
+
+// False: the operator is the device's, and what it does to pinned memory are the driver's copies.
+bool OnTheCpu(const c10::IValue& input) {
+  if (input.isTensor()) return !input.toTensor().defined() || input.toTensor().is_cpu();
+  if (input.isDevice()) return input.toDevice().is_cpu();
+  return true;
+}
+
+struct Argument {
+  uint32_t at;
+  HostAccess access;
+};
+
+constexpr uint32_t kDevices = ~0u;
+
+// How many arguments are pinned (few operators have any), or kDevices.
+uint32_t FindPinned(c10::ArrayRef<const c10::IValue> inputs, Argument* found) {
+  uint32_t count = 0;
+  auto look = [&](uint32_t at, const at::Tensor& tensor) {
+    if (count < kMaxHostAccesses && PinnedRange(tensor, &found[count].access))
+      found[count++].at = at;
+  };
+  for (uint32_t at = 0; at < inputs.size(); ++at) {
+    const c10::IValue& input = inputs[at];
+    if (!OnTheCpu(input)) return kDevices;
+    if (input.isTensor() && input.toTensor().defined()) look(at, input.toTensor());
+    if (!input.isTensorList()) continue;
+    for (const at::Tensor& tensor : input.toTensorVector()) {
+      if (!tensor.is_cpu()) return kDevices;
+      look(at, tensor);
+    }
+  }
+  return count;
+}
+
+// What a CPU operator does to pinned memory, as its schema says. It is told at its end, by the
+// innermost operator that has the memory for an argument: that one does the work, or has the driver
+// do it.
+void FindHostAccesses(const at::RecordFunction& fn, Frame& frame, Frame* parent) {
+  Argument found[kMaxHostAccesses];
+  uint32_t count = FindPinned(fn.inputs(), found);
+  if (count == 0) return;
+  if (parent) parent->host_accesses = 0;
+  if (count == kDevices) return;
+  const std::vector<uint8_t>& modes = frame.op->signature.modes;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (found[i].at >= modes.size()) continue;
+    HostAccess& access = frame.host[frame.host_accesses++] = found[i].access;
+    access.mode = modes[found[i].at] & kWrites ? STREAMSAN_WRITE : STREAMSAN_READ;
+  }
+}
+
+void TellHostAccesses(const Frame& frame) {
+  for (uint32_t i = 0; i < frame.host_accesses; ++i) {
+    const HostAccess& access = frame.host[i];
+    streamsan_host_access(reinterpret_cast<void*>(access.base), access.bytes,
+                          static_cast<streamsan_mode>(access.mode));
+    Count(&g_counts.host_accesses);
+  }
+}
+
+std::unique_ptr<at::ObserverContext> OnBegin(const at::RecordFunction& fn) {
+  if (streamsan_torch_forked) return nullptr;
+  ThreadState& thread = This();
+  if (thread.depth++ >= kMaxDepth) return nullptr;
+  Frame& frame = thread.frames[thread.depth - 1];
+  const Frame* parent = thread.depth > 1 ? &frame - 1 : nullptr;
+  frame.fn = &fn;
+  frame.op = Find(thread, fn);
+  frame.backward = fn.scope() == at::RecordScope::BACKWARD_FUNCTION;
+  frame.outer = *thread.slot;
+  frame.alloc_base = 0;
+  frame.host_accesses = 0;
+  frame.told_tensors = false;
+  streamsan_context& now = *thread.slot;
+  if (frame.backward) {
+    frame.keeps_name = false;
+    now.operator_text = frame.op->text;
+    Recall(fn, &now);
+  } else {
+    EnterOperator(frame, parent, &now);
+    Remember(fn, now);
+  }
+  if (frame.op->kind == kFills && parent && parent->op->kind == kAllocates) NoteFill(*parent);
+  if (frame.op->signature.takes_list && !frame.backward && frame.op->touches) {
+    frame.told_tensors = TellTensors(fn.inputs(), frame.op->signature);
+  }
+  if (frame.op->touches && !frame.backward && g_pinned.any()) {
+    FindHostAccesses(fn, frame, thread.depth > 1 ? &frame - 1 : nullptr);
+  }
+  return nullptr;
+}
+
+// One that began elsewhere (before the callback was there, in another thread) is not among the
+// frames; one that is never ended here goes with those around it.
+void OnEnd(const at::RecordFunction& fn, at::ObserverContext*) {
+  if (streamsan_torch_forked) return;
+  ThreadState& thread = This();
+  if (thread.depth > kMaxDepth) {
+    --thread.depth;
+    return;
+  }
+  for (uint32_t depth = thread.depth; depth > 0; --depth) {
+    if (thread.frames[depth - 1].fn != &fn) continue;
+    TellHostAccesses(thread.frames[depth - 1]);
+    if (thread.frames[depth - 1].told_tensors) TellNoTensors();
+    thread.depth = depth - 1;
+    *thread.slot = thread.frames[depth - 1].outer;
+    return;
+  }
+}
+
+}  // namespace
+#endif  // STREAMSAN_TORCH_OPERATORS_H_

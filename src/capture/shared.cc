@@ -1,0 +1,125 @@
+// Memory that is mapped into reserved addresses, and memory and events of other processes.
+#include "src/capture/call.h"
+#include "src/capture/handlers.h"
+#include "src/capture/intern.h"
+#include "src/capture/ranges.h"
+
+namespace ss::capture {
+namespace {
+
+// The schema's `kind`s.
+constexpr uint64_t kMapped = 5, kForeign = 6;
+constexpr uint64_t kMemory = 1, kEvent = 2;
+
+template <class Pointer>
+uint64_t Id(Pointer pointer) {
+  return (uint64_t)pointer;
+}
+
+void Share(Call& call, uint64_t kind, bool opened, uint64_t object, const void* handle,
+           size_t bytes, uint64_t stack) {
+  call.Emit(trace::view::Shared{.kind = kind,
+                                .opened = opened,
+                                .object = object,
+                                .handle = {static_cast<const char*>(handle), bytes},
+                                .stack = stack});
+}
+
+// How far what begins there goes: the call that opens it does not say.
+uint64_t SizeOf(CUdeviceptr address) {
+  CUdeviceptr base = 0;
+  size_t bytes = 0;
+  const Driver& driver = TheDriver();
+  if (!driver.get_address_range) return 0;
+  if (driver.get_address_range(&base, &bytes, address) != CUDA_SUCCESS) return 0;
+  return base + bytes - address;
+}
+
+void Opened(Call& call, uint64_t address, uint64_t stack) {
+  uint64_t bytes = SizeOf(address);
+  g_ranges.device.Widen(address, address + bytes);
+  call.Emit(trace::view::Alloc{.address = address,
+                               .bytes = bytes,
+                               .kind = kForeign,
+                               .context = CurrentContext(*call.thread),
+                               .stack = stack});
+}
+
+}  // namespace
+
+CUresult MemMap(Call& call, CUdeviceptr address, size_t bytes, size_t offset,
+                unsigned long long handle, unsigned long long flags) {
+  uint64_t context = CurrentContext(*call.thread);
+  uint64_t stack = call.Stack();
+  CUresult result = call.Forward(address, bytes, offset, handle, flags);
+  if (result == CUDA_SUCCESS) g_ranges.device.Widen(address, address + bytes);
+  call.Emit(trace::view::Alloc{.address = address,
+                               .bytes = bytes,
+                               .kind = kMapped,
+                               .context = context,
+                               .result = result,
+                               .stack = stack,
+                               .handle = handle});
+  return result;
+}
+
+CUresult MemUnmap(Call& call, CUdeviceptr address, size_t bytes) {
+  uint64_t stack = call.Stack();
+  CUresult result = call.Forward(address, bytes);
+  call.Emit(trace::view::Free{
+      .address = address, .kind = kMapped, .result = result, .stack = stack, .bytes = bytes});
+  return result;
+}
+
+CUresult IpcGetMemHandle(Call& call, CUipcMemHandle* handle, CUdeviceptr address) {
+  uint64_t stack = call.Stack();
+  CUresult result = call.Forward(handle, address);
+  if (result == CUDA_SUCCESS) Share(call, kMemory, false, address, handle, sizeof *handle, stack);
+  return result;
+}
+
+CUresult IpcOpenMemHandle(Call& call, CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
+  uint64_t stack = call.Stack();
+  CUresult result = call.Forward(address, handle, flags);
+  if (result != CUDA_SUCCESS) return result;
+  Opened(call, *address, stack);
+  Share(call, kMemory, true, *address, &handle, sizeof handle, stack);
+  return result;
+}
+
+CUresult IpcCloseMemHandle(Call& call, CUdeviceptr address) {
+  uint64_t stack = call.Stack();
+  CUresult result = call.Forward(address);
+  call.Emit(
+      trace::view::Free{.address = address, .kind = kForeign, .result = result, .stack = stack});
+  return result;
+}
+
+CUresult IpcGetEventHandle(Call& call, CUipcEventHandle* handle, CUevent event) {
+  uint64_t stack = call.Stack();
+  CUresult result = call.Forward(handle, event);
+  if (result == CUDA_SUCCESS) Share(call, kEvent, false, Id(event), handle, sizeof *handle, stack);
+  return result;
+}
+
+CUresult IpcOpenEventHandle(Call& call, CUevent* event, CUipcEventHandle handle) {
+  uint64_t context = CurrentContext(*call.thread);
+  uint64_t stack = call.Stack();
+  CUresult result = call.Forward(event, handle);
+  if (result != CUDA_SUCCESS) return result;
+  call.Emit(trace::view::EventCreate{.event = Id(*event), .context = context, .foreign = 1});
+  Share(call, kEvent, true, Id(*event), &handle, sizeof handle, stack);
+  return result;
+}
+
+CUresult MemPoolImportPointer(Call& call, CUdeviceptr* address, CUmemoryPool pool,
+                              CUmemPoolPtrExportData* data) {
+  uint64_t stack = call.Stack();
+  CUresult result = call.Forward(address, pool, data);
+  if (result != CUDA_SUCCESS) return result;
+  Opened(call, *address, stack);
+  Share(call, kMemory, true, *address, data, sizeof *data, stack);
+  return result;
+}
+
+}  // namespace ss::capture

@@ -1,0 +1,169 @@
+// Order by other means than graphs, and what the driver refuses.
+#include "gpu.h"
+
+// Two streams ordered by a value in memory. Lookalike: the wait is queued before the write.
+bool Values(const Gpu& gpu, Way way) {
+  CUstream s = gpu.Stream("writer"), t = gpu.Stream("waiter");
+  CUdeviceptr a = gpu.Buffer("a"), b = gpu.Buffer("b"), flag = gpu.Buffer("flag");
+  CUstreamBatchMemOpParams wait{};
+  wait.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+  wait.waitValue.address = flag;
+  wait.waitValue.value = 1;
+  wait.waitValue.flags = CU_STREAM_WAIT_VALUE_GEQ;
+  if (way == Way::kLookalike) {
+    CU(cuStreamBatchMemOp(t, 1, &wait, 0));
+    gpu.Move(t, b, a);
+  }
+  if (way == Way::kRacy) CU(cuStreamWriteValue32(s, flag, 1, 0));
+  gpu.Fill(s, a, 8);
+  if (way != Way::kRacy) CU(cuStreamWriteValue32(s, flag, 1, 0));
+  if (way != Way::kLookalike) {
+    CU(cuStreamBatchMemOp(t, 1, &wait, 0));
+    gpu.Move(t, b, a);
+  }
+  return gpu.Holds(b, 8);
+}
+
+// Memory that is mapped into a reserved range, piece by piece. Lookalike: unmapped and mapped
+// again, with other memory behind the same addresses.
+bool Mapped(const Gpu& gpu, Way way) {
+  CUstream s = gpu.Stream("writer"), t = gpu.Stream("reader");
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  size_t piece = 0;
+  CU(cuMemGetAllocationGranularity(&piece, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+  CUdeviceptr base;
+  CU(cuMemAddressReserve(&base, 4 * piece, 0, 0, 0));
+  const CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  auto map = [&](size_t at) {
+    CUmemGenericAllocationHandle handle;
+    CU(cuMemCreate(&handle, piece, &prop, 0));
+    CU(cuMemMap(base + at * piece, piece, 0, handle, 0));
+    CU(cuMemSetAccess(base + at * piece, piece, &access, 1));
+    CU(cuMemRelease(handle));
+  };
+  map(0);
+  map(1);
+  const CUdeviceptr a = base, b = base + piece;
+  gpu.Fill(s, a, 2);
+  if (way == Way::kLookalike) {
+    CU(cuStreamSynchronize(s));
+    CU(cuMemUnmap(base, piece));
+    map(0);
+    gpu.Fill(t, a, 2);
+  }
+  if (way == Way::kFixed) gpu.WaitStream(t, s);
+  gpu.Move(t, b, a);
+  const bool good = gpu.Holds(b, 2);
+  CU(cuMemUnmap(base, 2 * piece));
+  CU(cuMemAddressFree(base, 4 * piece));
+  return good;
+}
+
+// An event that fires when a kernel's blocks start orders what came before the kernel, not the
+// kernel. Lookalike: what the waiting stream reads was written before.
+bool Started(const Gpu& gpu, Way way) {
+  CUstream s = gpu.Stream("writer"), t = gpu.Stream("reader");
+  CUdeviceptr a = gpu.Buffer("a"), b = gpu.Buffer("b"), c = gpu.Buffer("c");
+  CUevent started = gpu.Event();
+  gpu.Fill(s, c, 7);
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+  attribute.value.launchCompletionEvent.event = started;
+  CUlaunchConfig config{};
+  config.gridDimX = 8;
+  config.blockDimX = 32;
+  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+  config.hStream = s;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  KernelNode filler(gpu.fill, a, 0, 7);
+  CU(cuLaunchKernelEx(&config, gpu.fill, filler.arguments, nullptr));
+  CU(cuStreamWaitEvent(t, started, 0));
+  if (way == Way::kFixed) gpu.WaitStream(t, s);
+  gpu.Move(t, b, way == Way::kLookalike ? c : a);
+  return gpu.Holds(b, 7);
+}
+
+// A batch of copies, one of which reads what another stream writes. Lookalike: the same source
+// twice.
+bool Batched(const Gpu& gpu, Way way) {
+  CUstream s = gpu.Stream("writer"), t = gpu.Stream("copier");
+  CUdeviceptr a = gpu.Buffer("a"), b = gpu.Buffer("b"), c = gpu.Buffer("c"), d = gpu.Buffer("d");
+  gpu.Fill(s, a, 5);
+  if (way == Way::kFixed) gpu.WaitStream(t, s);
+  CUdeviceptr to[] = {c, d}, from[] = {b, way == Way::kLookalike ? b : a};
+  size_t bytes[] = {kBytes, kBytes}, index = 0;
+  CUmemcpyAttributes attributes{};
+  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  CU(cuMemcpyBatchAsync(to, from, bytes, 2, &attributes, &index, 1, t));
+  return gpu.Holds(d, way == Way::kLookalike ? 0 : 5);
+}
+
+// Managed memory, prefetched on the way, which orders nothing. Lookalike: both only read.
+bool Managed(const Gpu& gpu, Way way) {
+  CUstream s = gpu.Stream("writer"), t = gpu.Stream("reader");
+  CUdeviceptr a, b = gpu.Buffer("b"), c = gpu.Buffer("c");
+  CU(cuMemAllocManaged(&a, kBytes, CU_MEM_ATTACH_GLOBAL));
+  CU(cuMemsetD32(a, 3, kCount));
+  CU(cuStreamAttachMemAsync(s, a, 0, CU_MEM_ATTACH_GLOBAL));
+  CU(cuMemPrefetchAsync(a, kBytes, {CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, s));
+  if (way == Way::kLookalike) {
+    gpu.Move(s, c, a);
+  } else {
+    gpu.Fill(s, a, 4);
+  }
+  if (way == Way::kFixed) gpu.WaitStream(t, s);
+  gpu.Move(t, b, a);
+  return gpu.Holds(b, way == Way::kLookalike ? 3 : 4);
+}
+
+// What the driver refuses: every line has the answer that the real one gives.
+bool Refused(const Gpu& gpu, Way) {
+  bool good = true;
+  auto expect = [&](CUresult result, CUresult wanted, const char* what) {
+    if (result == wanted) return;
+    std::fprintf(stderr, "%s: %d, expected %d\n", what, result, wanted);
+    good = false;
+  };
+#define EXPECT(wanted, call) expect((call), wanted, #call)
+  CUstream s = gpu.Stream("s"), t = gpu.Stream("t"), u = gpu.Stream("u", CU_STREAM_DEFAULT);
+  CUdeviceptr a = gpu.Buffer("a");
+  CUevent inside = gpu.Event(), outside = gpu.Event();
+  CUgraph graph;
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+         cuStreamBeginCapture(CU_STREAM_LEGACY, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(s, &graph));
+  CU(cuEventRecord(outside, t));
+  CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(s));
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &graph));
+  CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, cuStreamWaitEvent(s, outside, 0));
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &graph));
+  CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  CUdeviceptr other;
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemAlloc(&other, kBytes));
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &graph));
+  CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT(CUDA_SUCCESS, cuMemAlloc(&other, kBytes));
+  gpu.Fill(s, a, 1);
+  CU(cuEventRecord(inside, s));
+  EXPECT(CUDA_ERROR_CAPTURED_EVENT, cuEventSynchronize(inside));
+  CU(cuStreamWaitEvent(t, inside, 0));
+  gpu.Fill(t, other, 1);
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(t, &graph));
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(s, &graph));
+  CU(cuStreamBeginCapture(u, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cuMemsetD32Async(a, 0, kCount, CU_STREAM_LEGACY));
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(u, &graph));
+  CU(cuGraphCreate(&graph, 0));
+  CUgraphNode one, two;
+  CU(cuGraphAddEmptyNode(&one, graph, nullptr, 0));
+  CU(cuGraphAddEmptyNode(&two, graph, &one, 1));
+  CU(cuGraphAddDependencies(graph, &two, &one, nullptr, 1));
+  CUgraphExec exec;
+  EXPECT(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&exec, graph, 0));
+  return good;
+}
