@@ -33,6 +33,11 @@ StreamLife& Streams::Create(uint64_t handle, const ContextLife& context, uint32_
   return life;
 }
 
+bool Streams::Lives(StreamId id) const {
+  return std::any_of(lives_.begin(), lives_.end(),
+                     [&](const auto& entry) { return entry.second.id == id; });
+}
+
 void Streams::Remove(uint64_t handle, uint64_t context, uint32_t thread) {
   lives_.erase(KeyOf(handle, context, thread));
 }

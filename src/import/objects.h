@@ -59,6 +59,7 @@ class Streams {
   // ascending.
   std::vector<StreamId> RemoveContext(uint64_t context);
   std::vector<StreamId> RemoveThread(uint32_t thread);
+  bool Lives(StreamId id) const;        // looks at all of them
   StreamId Fresh() { return ++made_; }  // no handle of the program's means it
   StreamId last() const { return made_; }
 

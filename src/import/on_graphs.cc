@@ -63,6 +63,7 @@ void Importer::State::PushAgain(const NodeOp& one) {
   Op& op = held_.Push(now_.after);
   const uint32_t begin = op.access_begin;
   op = one.op;
+  op.id = ++last_op_;
   op.access_begin = begin;
   op.access_count = 0;
   for (const Access& access : one.accesses) held_.AddAccess(access);
@@ -112,6 +113,9 @@ GraphNode& Importer::State::NodeByHand(uint64_t node) {
 
 GraphNode& Importer::State::AddNode(uint64_t graph, GraphNode node) {
   GraphBody& body = graphs_[graph];
+  // What a capture came from may be of a graph that was made again since.
+  std::erase_if(node.after,
+                [&](const GraphNode::Before& before) { return before.node >= body.nodes.size(); });
   body.position[node.handle] = static_cast<uint32_t>(body.nodes.size());
   if (node.handle != 0) node_graphs_[node.handle] = graph;
   body.nodes.push_back(std::move(node));
@@ -252,8 +256,11 @@ std::shared_ptr<const GraphBody> Importer::State::CopyOf(uint64_t graph) {
 // Its neighbours lose their edges to it.
 void Importer::State::On(const trace::GraphNodeEnd& record) {
   auto home = node_graphs_.find(record.node);
-  if (home == node_graphs_.end()) return counts_.Add(Count::kUnknownGraphs);
-  GraphBody& body = graphs_[home->second];
+  GraphBody* known = home == node_graphs_.end() ? nullptr : BodyOf(home->second);
+  // A graph that was made again since has no such node.
+  if (known == nullptr || known->Find(record.node) == nullptr)
+    return counts_.Add(Count::kUnknownGraphs);
+  GraphBody& body = *known;
   const uint32_t at = body.position[record.node];
   for (GraphNode& node : body.nodes) {
     std::erase_if(node.after, [&](const GraphNode::Before& before) { return before.node == at; });
@@ -275,7 +282,12 @@ void Importer::State::On(const trace::GraphEdges& record) {
       counts_.Add(Count::kUnknownGraphs);
       continue;
     }
-    GraphNode& node = *body->Find(to);
+    GraphNode* const target = body->Find(to);
+    if (target == nullptr) {
+      counts_.Add(Count::kUnknownGraphs);
+      continue;
+    }
+    GraphNode& node = *target;
     if (record.removed != 0) {
       std::erase_if(node.after,
                     [&](const GraphNode::Before& b) { return b.node == before->second; });

@@ -48,41 +48,49 @@ Op& Importer::State::BeginTenancy(Block& block, OpKind kind, const ContextLife& 
   return op;
 }
 
-Op& Importer::State::EndTenancy(Block& block, OpKind kind, uint64_t stack,
-                                const StreamLife* stream) {
-  Op& op = Emit(kind, stack);
-  if (stream != nullptr) op.stream = stream->id;
-  op.object = block.buffer;
-  op.name = block.name;
-  AddBlockRange(block);
+// What a graph allocates is told of with its first launch.
+bool Importer::State::IsTold(const Block& block) const {
+  return !block.of_graph || building_ || told_of_graphs_.contains(block.buffer);
+}
+
+// True where an operation came of it. What nobody heard of ends without a word.
+bool Importer::State::EndTenancy(Block& block, OpKind kind, uint64_t stack, uint32_t flags,
+                                 const StreamLife* stream) {
+  const bool told = IsTold(block);
+  if (told) {
+    Op& op = Emit(kind, stack);
+    if (stream != nullptr) op.stream = stream->id;
+    op.flags |= flags;
+    op.object = block.buffer;
+    op.name = block.name;
+    AddBlockRange(block);
+  }
   if (!device_flags_.empty()) {
     std::erase_if(device_flags_, [&](const Range& flag) {
       return flag.begin < block.end && block.begin < flag.end;
     });
   }
   memory_.Remove(&block);
-  return op;
+  return told;
 }
 
 // With the pool blocks inside it, which nobody freed. A segment that had any is not judged itself:
 // its bytes were the pool's, and judged there.
-void Importer::State::EndDriverBlock(Block& block, OpKind kind, uint64_t stack,
+bool Importer::State::EndDriverBlock(Block& block, OpKind kind, uint64_t stack,
                                      const StreamLife* stream) {
   pool_of_graphs_.erase(pool_of_graphs_.lower_bound(block.begin),
                         pool_of_graphs_.lower_bound(block.end));
   std::vector<Block*> inside;
   if (block.carved) memory_.OverlappingPool(block.begin, block.end, inside);
-  for (Block* child : inside) EndTenancy(*child, OpKind::kFree, stack).flags |= kImplicitEnd;
-  const bool carved = block.carved;
-  Op& op = EndTenancy(block, kind, stack, stream);
-  if (carved) op.flags |= kImplicitEnd;
+  for (Block* child : inside) EndTenancy(*child, OpKind::kFree, stack, kImplicitEnd);
+  return EndTenancy(block, kind, stack, block.carved ? uint32_t{kImplicitEnd} : 0, stream);
 }
 
 void Importer::State::EndMissed(const std::vector<Block*>& blocks) {
   for (Block* block : blocks) {
     // A graph's memory goes with the graph, unseen.
     if (!block->named_only && !block->of_graph) counts_.Add(Count::kMissedFrees);
-    EndTenancy(*block, OpKind::kFree, 0).flags |= kImplicitEnd;
+    EndTenancy(*block, OpKind::kFree, 0, kImplicitEnd);
   }
 }
 
@@ -172,8 +180,9 @@ void Importer::State::On(const trace::FreeAsync& record) {
   blocks_.clear();
   memory_.OverlappingPool(block->begin, block->end, blocks_);
   counts_.Add(Count::kSegmentFrees, blocks_.size());
-  EndDriverBlock(*block, OpKind::kFreeAsync, record.stack, &stream);
-  CheckOverlap(*held_.Find(held_.last()), Queues(stream));
+  if (EndDriverBlock(*block, OpKind::kFreeAsync, record.stack, &stream)) {
+    CheckOverlap(*held_.Find(held_.last()), Queues(stream));
+  }
 }
 
 // An empty block is one byte long, so that its free finds it. One of host memory has no owner: what
@@ -302,6 +311,10 @@ void Importer::State::NameBlock(Block& block, Range range, StringId name) {
     range = {block.begin, block.end};
     if (block.name == name) return;
     block.name = name;
+  }
+  if (!IsTold(block)) {
+    if (block.name == name) names_of_graphs_[block.buffer] = name;
+    return;
   }
   Op& op = Emit(OpKind::kBufferName);
   op.object = block.buffer;

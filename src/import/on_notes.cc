@@ -36,6 +36,9 @@ void Importer::State::On(const trace::NoteHostAccess& record) {
     auto it = host_functions_.find(record.token);
     if (it == host_functions_.end()) return counts_.Add(Count::kOrphanHostAccesses);
     run = it->second;
+    if (auto told = told_host_functions_.find(run.op); told != told_host_functions_.end()) {
+      run.op = told->second;
+    }
   }
   const MemoryMap::Found found = memory_.Find(range.begin);
   Op& op = Emit(OpKind::kHostAccess, record.stack);

@@ -232,6 +232,7 @@ class Importer::State {
   void EndExecutable(std::unordered_map<uint64_t, ExecutableGraph>::iterator it);
   StreamId MakeBranch(ExecutableGraph& exec, size_t number, const StreamLife& launcher);
   void TellGraph(ExecutableGraph& exec, const StreamLife& launcher);
+  void TellGraphBlock(Op& alloc);
   void ReviveBlocks(const GraphBody& body);
   bool IsKernel(const GraphNode& node) const;
   bool GridWait(const GraphNode& node);
@@ -284,8 +285,10 @@ class Importer::State {
   StringId MakeRoom(Range range);
   void EndMissed(const std::vector<Block*>& blocks);
   Op& BeginTenancy(Block& block, OpKind kind, const ContextLife& context, uint64_t stack);
-  Op& EndTenancy(Block& block, OpKind kind, uint64_t stack, const StreamLife* stream = nullptr);
-  void EndDriverBlock(Block& block, OpKind kind, uint64_t stack,
+  bool IsTold(const Block& block) const;
+  bool EndTenancy(Block& block, OpKind kind, uint64_t stack, uint32_t flags = 0,
+                  const StreamLife* stream = nullptr);
+  bool EndDriverBlock(Block& block, OpKind kind, uint64_t stack,
                       const StreamLife* stream = nullptr);
   void AddBlockRange(const Block& block);
   void NameBlock(Block& block, Range range, StringId name);
@@ -330,6 +333,7 @@ class Importer::State {
   std::unordered_map<uint64_t, Function> functions_;
   std::unordered_map<uint64_t, HostFunctionRun> host_functions_;  // by token
   std::deque<uint64_t> tokens_;                                   // oldest first
+  std::unordered_map<OpId, OpId> told_host_functions_;            // of graphs: as told last
   DenseIds pools_, tags_;
 
   // What tensor maps cover, by their first 8 bytes; several with one first word: the largest.
@@ -352,7 +356,9 @@ class Importer::State {
   std::unordered_map<uint64_t, GraphNode> orphans_;     // their graph is told next
   std::unordered_map<uint64_t, ExecutableGraph> executables_;
   std::unordered_map<StreamId, std::shared_ptr<OpenCapture>> capturing_;
-  std::unordered_map<BufferId, Block> graph_blocks_;  // that graphs allocate
+  std::unordered_map<BufferId, Block> graph_blocks_;        // that graphs allocate
+  std::unordered_set<BufferId> told_of_graphs_;             // those whose allocation was emitted
+  std::unordered_map<BufferId, StringId> names_of_graphs_;  // given before that
   struct Kept {
     uint64_t end = 0;
     BufferId buffer = 0;

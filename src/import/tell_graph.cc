@@ -85,7 +85,8 @@ void Importer::State::TellGraph(ExecutableGraph& exec, const StreamLife& launche
   if (place.lanes.empty()) place.lanes.push_back({});
   size_t branches = 0;
   for (Lane& lane : place.lanes) {
-    lane.stream = lane.home != 0 ? lane.home : MakeBranch(exec, branches++, launcher);
+    const bool home = lane.home != 0 && streams_.Lives(lane.home);
+    lane.stream = home ? lane.home : MakeBranch(exec, branches++, launcher);
   }
 
   auto link = [&](OpKind kind, StreamId stream, EventId event) {
@@ -131,7 +132,9 @@ void Importer::State::TellGraph(ExecutableGraph& exec, const StreamLife& launche
       PushAgain(one);
       Op& op = *held_.Find(held_.last());
       op.host = now_.life->host;
+      if (op.kind == OpKind::kHostFn) told_host_functions_[one.op.id] = op.id;
       if (op.kind != OpKind::kFree) op.stream = stream;
+      if (op.kind == OpKind::kAlloc || op.kind == OpKind::kAllocAsync) TellGraphBlock(op);
       if (programmatic && op.kind == OpKind::kKernel && flat[i].node->function != 0)
         op.flags |= PdlFlags(functions_[flat[i].node->function]);
       if (op.kind == OpKind::kKernel && started[i] != 0) {
@@ -143,6 +146,12 @@ void Importer::State::TellGraph(ExecutableGraph& exec, const StreamLife& launche
   }
   Emit(OpKind::kCaptureEnd).object = exec.id;
   exec.told = true;
+}
+
+void Importer::State::TellGraphBlock(Op& alloc) {
+  told_of_graphs_.insert(alloc.object);
+  auto name = names_of_graphs_.find(alloc.object);
+  if (name != names_of_graphs_.end()) alloc.name = name->second;
 }
 
 bool Importer::State::IsKernel(const GraphNode& node) const {

@@ -245,7 +245,7 @@ TEST_F(Code, TheSchemaSaysWhatCannotBeFollowed) {
   EXPECT_EQ(kernel.accesses[1].direction, Evidence::kSchema);
   EXPECT_EQ(resolved(), 1u);
   EXPECT_FALSE(feed.HasNote(1, "with unknown accesses"));
-  EXPECT_TRUE(feed.HasNote(1, "of their operator's schema"));
+  EXPECT_TRUE(feed.HasNote(1, "launches whose accesses are those of their operator's schema"));
 }
 
 TEST_F(Code, ASchemaThatLacksTheResultResolvesNothing) {

@@ -224,7 +224,7 @@ TEST_F(Work, AddressWhereNoHostMemoryIsIsUnknown) {
 
 TEST_F(Work, UnknownAddressIsNotCalledPageableOnceMemoryComesAliveUnseen) {
   Copy(kX, 0x7fff'0000'0000, 64);
-  feed.Text(5, "cuMemMap").Note(0, Unmodelled{5, 1});
+  feed.Text(5, "cuImportExternalMemory").Note(0, Unmodelled{5, 1});
   Copy(kX, 0x7fff'0000'0000, 64);
   feed.End();
   const auto copies = feed.Of(OpKind::kCopy);

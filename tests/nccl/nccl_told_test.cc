@@ -128,7 +128,8 @@ INSTANTIATE_TEST_SUITE_P(Versions, NcclTold, ::testing::Range(1, 6));
 TEST(NcclToldOnce, CapturedCallsAreSaid) {
   Watched watched = RunHidden("races", 5, "captured");
   EXPECT_TRUE(watched.All<trace::NcclCall>().empty());
-  EXPECT_EQ(watched.Unmodelled()["operation captured into a graph"], 1u);
+  EXPECT_EQ(watched.Unmodelled()["NCCL call captured into a graph, told by its profiler interface"],
+            1u);
 }
 
 // The functions are intercepted: NCCL loads the plug-in, and is told to tell nothing.

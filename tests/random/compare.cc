@@ -38,10 +38,16 @@ void Append(const std::set<std::string>& mine, const std::set<std::string>& othe
 
 Answer AnswerOf(const Program& program, const reference::Verdict& verdict) {
   Answer answer;
+  // One report of all that happens at the same two lines (a graph is launched twice): it struck if
+  // one of them did.
+  auto text = [&](const reference::Hazard& hazard, bool struck) {
+    return HazardText(program.ops, hazard.code, hazard.buffer, struck, hazard.first, hazard.second);
+  };
   for (const reference::Hazard& hazard : verdict.hazards) {
-    if (hazard.absorbed) continue;
-    answer.hazards.insert(HazardText(program.ops, hazard.code, hazard.buffer, hazard.struck,
-                                     hazard.first, hazard.second));
+    if (!hazard.absorbed) answer.hazards.insert(text(hazard, hazard.struck));
+  }
+  for (const reference::Hazard& hazard : verdict.hazards) {
+    if (answer.hazards.contains(text(hazard, true))) answer.hazards.erase(text(hazard, false));
   }
   for (const reference::Remark& remark : verdict.remarks) {
     answer.advice.insert("advice " + remark.code + " " + remark.subject);

@@ -31,7 +31,7 @@ TEST(Dump, ALine) {
   EXPECT_EQ(
       DumpRecord(record),
       "10-12 2 Launch function=0x7f0000001000 stream=1 context=0 kind=0 words=[8,0x7f0000002000] "
-      "result=-3 stack=0");
+      "result=-3 stack=0 graph_node=0 graph_exec=0 start_event=0");
   record.seq_after = 10;
   record.body = Module{.path = "a\"b\n", .build_id = "\x01\xff"};
   EXPECT_EQ(DumpRecord(record),

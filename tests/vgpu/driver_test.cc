@@ -58,9 +58,10 @@ TEST(Driver, ProcAddressesAreThoseOfTheSymbols) {
 TEST(Driver, FunctionsThatAreNotThereSaySo) {
   Device device("eager", 0);
   testing::internal::CaptureStderr();
-  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuGraphCreate(nullptr, 0));
-  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuGraphCreate(nullptr, 0));
-  EXPECT_EQ("vgpu: cuGraphCreate is not implemented\n", testing::internal::GetCapturedStderr());
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuTexObjectDestroy(0));
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuTexObjectDestroy(0));
+  EXPECT_EQ("vgpu: cuTexObjectDestroy is not implemented\n",
+            testing::internal::GetCapturedStderr());
 }
 
 TEST(Driver, ErrorsHaveNamesAndTexts) {
@@ -209,7 +210,7 @@ TEST(Driver, Launches) {
   EXPECT_CU(cuLaunchKernelEx(&config, function, values, nullptr));
   EXPECT_EQ(kExpected, std::exchange(*result, 0));
   attribute.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
-  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuLaunchKernelEx(&config, function, values, nullptr));
+  EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernelEx(&config, function, values, nullptr));
 
   CUlibrary library = nullptr;
   CUkernel kernel = nullptr;

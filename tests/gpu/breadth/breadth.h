@@ -1,4 +1,5 @@
-// What the programs of this folder share. Each takes `racy` or `fixed` and exits with 0 when it ran.
+// What the programs of this folder share. Each takes `racy` or `fixed` and exits with 0 when it
+// ran.
 #pragma once
 
 #include <cuda.h>
@@ -8,14 +9,14 @@
 #include <cstdlib>
 #include <cstring>
 
-#define OK(call)                                                                              \
-  do {                                                                                        \
-    cudaError_t error = (call);                                                               \
-    if (error != cudaSuccess) {                                                               \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                      \
-                   cudaGetErrorString(error));                                                \
-      std::exit(3);                                                                           \
-    }                                                                                         \
+#define OK(call)                                                         \
+  do {                                                                   \
+    cudaError_t error = (call);                                          \
+    if (error != cudaSuccess) {                                          \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, \
+                   cudaGetErrorString(error));                           \
+      std::exit(3);                                                      \
+    }                                                                    \
   } while (0)
 #define DRV(call)                                                                             \
   do {                                                                                        \
