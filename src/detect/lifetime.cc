@@ -235,7 +235,7 @@ void Checker::JudgeFree(Tenant& tenant, const Op& op) {
   Clock& gone = scratch_.gone;  // complete before anything can be handed out
   order_.KnownAtFree(op.host, &gone);
   AdviseRedundantRecords(tenant, owner, gone);
-  if (RuleOn(Rule::kRecordStreamCovers)) {
+  if (RuleOn(Rule::kRecordStreamCovers) && (op.flags & kSynthetic) == 0) {
     for (const auto& use : tenant.recorded) order_.AddFrontier(use.stream, use.host, &gone);
   }
   Clock& covered = scratch_.covered;

@@ -100,7 +100,9 @@ class Proposer {
     }
     auto before_free = [](const Instance& at) { return at.second_index; };
     bool caching = finding_.buffer.memory == MemoryKind::kCaching;
-    if (caching || finding_.buffer.memory == MemoryKind::kPinned) RecordStream(use);
+    const bool by_launch = (At(finding_.instances[0].second_index).flags & kSynthetic) != 0;
+    const bool records = caching || finding_.buffer.memory == MemoryKind::kPinned;
+    if (records && !by_launch) RecordStream(use);
     if (finding_.second.kind == OpKind::kFreeAsync) Wait(EndOf(finding_.second), use, before_free);
     if (caching) Wait(Owner(), use, before_free);
     HostSync(use, before_free);

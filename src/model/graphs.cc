@@ -13,8 +13,7 @@ void GraphExpander::Feed(const Op& op, const Access* accesses, const Sink& sink)
     case OpKind::kCaptureBegin:
       return Begin(op);
     case OpKind::kCaptureEnd:
-      open_ = UINT32_MAX;
-      return;
+      return End();
     case OpKind::kGraphLaunch:
       return Launch(op, sink);
     default:
@@ -97,6 +96,24 @@ bool GraphExpander::Capture(const Op& op, const Access* accesses) {
   return true;
 }
 
+void GraphExpander::End() {
+  if (open_ == UINT32_MAX) return;
+  std::vector<Step>& steps = graphs_[open_].steps;
+  open_ = UINT32_MAX;
+  auto allocates = [](const Step& step) {
+    return step.op.kind == OpKind::kAlloc || step.op.kind == OpKind::kAllocAsync;
+  };
+  auto meet = [](const Step& a, const Step& b) {
+    return a.accesses[0].begin < b.accesses[0].end && b.accesses[0].begin < a.accesses[0].end;
+  };
+  for (size_t kept = 0; kept < steps.size(); ++kept) {
+    if (!steps[kept].once) continue;
+    for (size_t i = 0; i < kept; ++i) {
+      if (allocates(steps[i]) && meet(steps[i], steps[kept])) steps[i].over.push_back(kept);
+    }
+  }
+}
+
 void GraphExpander::MakeLanes(Graph& graph, const Op& launch, const Sink& sink) {
   for (StreamId captured : graph.captured) {
     if (graph.lanes.contains(captured)) continue;
@@ -150,8 +167,25 @@ void GraphExpander::Launch(const Op& op, const Sink& sink) {
   Link(op, origin, op.stream, sink);
 }
 
+// What the launch before has left is gone as soon as this one uses its storage for something else.
+void GraphExpander::GiveBack(Graph& graph, Step& kept, const Op& launch, const Sink& sink) {
+  if (!kept.live) return;
+  kept.live = false;
+  Op op = kept.op;
+  op.kind = kept.op.kind == OpKind::kAllocAsync ? OpKind::kFreeAsync : OpKind::kFree;
+  op.host = launch.host;
+  op.stream = op.kind == OpKind::kFreeAsync ? graph.lanes[kept.op.stream] : 0;
+  op.aux = op.value = 0;
+  op.flags = kSynthetic | (kept.op.flags & kPrivate);
+  op.line = launch.line;
+  op.stack = launch.stack;
+  op.id = launch.id;
+  sink(op, kept.accesses.data());
+}
+
 void GraphExpander::Replay(Graph& graph, const Op& launch, const Sink& sink) {
   for (Step& step : graph.steps) {
+    for (size_t kept : step.over) GiveBack(graph, graph.steps[kept], launch, sink);
     if (step.once && step.live) continue;
     step.live = step.once;
     if (step.once) kept_[step.op.object] = launch.object;

@@ -32,6 +32,9 @@ class GraphExpander {
     std::vector<Access> accesses;
     bool once = false;  // a block that stays allocated: replays make no new tenant
     bool live = false;  // that block is allocated now
+    // Of an allocation: those blocks that stay and have storage in common with this one, which the
+    // graph's allocator gave away before it had it back.
+    std::vector<size_t> over;
   };
   struct Graph {
     Op begin;
@@ -45,6 +48,7 @@ class GraphExpander {
 
   void Begin(const Op& op);
   bool Capture(const Op& op, const Access* accesses);
+  void End();
   bool Joins(const Op& wait) const;
   void Create(const Op& op, const Sink& sink);
   void Destroy(const Op& op, const Sink& sink);
@@ -53,6 +57,7 @@ class GraphExpander {
   void MakeLanes(Graph& graph, const Op& launch, const Sink& sink);
   void Link(const Op& launch, StreamId from, StreamId to, const Sink& sink);
   void Replay(Graph& graph, const Op& launch, const Sink& sink);
+  void GiveBack(Graph& graph, Step& kept, const Op& launch, const Sink& sink);
   EventId NewEvent() { return next_event_++; }
 
   StringTable& strings_;

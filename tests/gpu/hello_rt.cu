@@ -57,6 +57,7 @@ float TwoStreams() {
   std::vector<float> one(kCount, 1), two(kCount, 2);
   OK(cudaMemcpy(a, one.data(), kCount * sizeof(float), cudaMemcpyHostToDevice));
   OK(cudaMemcpy(b, two.data(), kCount * sizeof(float), cudaMemcpyHostToDevice));
+  OK(cudaDeviceSynchronize());  // from pageable memory the last part may still be on its way (rule 9)
   OK(cudaMemsetAsync(sum, 0, kCount * sizeof(float), compute));
   int calls = 0;
   for (int round = 0; round < kRounds; ++round) {

@@ -1,4 +1,6 @@
 // Graphs: captured on one stream or two, launched anywhere (rule 14).
+#include <utility>
+
 #include "tests/random/generator.h"
 
 namespace ss::random {
@@ -13,7 +15,7 @@ void Generator::CaptureGraph() {
   const bool can_branch = streams_[branch].type != "legacy" &&
                           streams_[branch].type != "per-thread" && branch != origin;
   bool joined = false;
-  std::string block;
+  std::string block, freed;
   Emit("capture " + graph + " on " + own);
   for (int i = rng_.Between(2, 7); i > 0; --i) {
     switch (rng_.Weighted({10, can_branch ? 4 : 0, joined ? 6 : 0, joined ? 2 : 0, 2, 2})) {
@@ -33,7 +35,8 @@ void Generator::CaptureGraph() {
       case 4:
         if (!block.empty()) break;
         block = NewName("B");
-        Emit("alloc " + block + " 8K on " + own);
+        Emit("alloc " + block + " 8K on " + own + (freed.empty() ? "" : " reuse " + freed));
+        freed.clear();
         Emit(own + ": kernel " + NewName("k") + " write " + block);
         break;
       default:
@@ -42,7 +45,7 @@ void Generator::CaptureGraph() {
              NewName("k") + " read " + block);
         if (rng_.Percent(40)) break;
         Emit("free " + block);
-        block.clear();
+        freed = std::exchange(block, "");
         break;
     }
   }

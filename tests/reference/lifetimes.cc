@@ -21,6 +21,7 @@ std::vector<Judging::Use> Judging::UsesOf(TenantId id, size_t before) const {
 
 Nodes Judging::RecordedTails(const Tenant& freed, std::optional<LaneId> without) const {
   Nodes tails;
+  if (timeline_.op(freed.freed).flags & kSynthetic) return tails;  // a graph knows of no records
   for (LaneId lane : freed.recorded) {
     if (lane == without) continue;
     for (Node node : timeline_.lanes().Tail(lane, freed.freed)) tails.push_back(node);

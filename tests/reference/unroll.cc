@@ -145,6 +145,30 @@ class Unroller {
     if (!done.empty()) graph.done = std::move(done);
   }
 
+  // Storage of a block that the launch before has left is handed out to another one: it is freed
+  // by this launch.
+  void TakeOver(const Op& launch, CapturedGraph& graph, const Op& alloc) {
+    for (const Captured& step : graph.steps) {
+      const Op& other = program_.ops[step.op];
+      if (other.kind != OpKind::kAlloc || other.object == alloc.object) continue;
+      if (graph.freed_inside.count(other.object) || !graph.live[other.object]) continue;
+      const Access& mine = program_.accesses[alloc.access_begin];
+      const Access& theirs = program_.accesses[other.access_begin];
+      if (mine.end <= theirs.begin || theirs.end <= mine.begin) continue;
+      graph.live[other.object] = false;
+      Op gone = other;
+      gone.kind = OpKind::kFree;
+      gone.host = launch.host;
+      gone.stream = 0;
+      gone.aux = 0;
+      gone.value = 0;
+      gone.flags = kSynthetic;
+      gone.line = launch.line;
+      gone.id = launch.id;
+      out_.push_back(gone);
+    }
+  }
+
   void Replay(const Op& launch, CapturedGraph& graph, const Captured& step,
               std::map<size_t, EventId>* done) {
     Op op = program_.ops[step.op];
@@ -155,6 +179,7 @@ class Unroller {
       for (size_t node : step.waits) Wait(launch, op.stream, done->at(node));
       return;
     }
+    if (op.kind == OpKind::kAlloc) TakeOver(launch, graph, op);
     if (op.kind == OpKind::kAlloc && !graph.freed_inside.count(op.object)) {
       bool& live = graph.live[op.object];
       if (live) return;

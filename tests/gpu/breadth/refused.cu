@@ -43,6 +43,10 @@ int main() {
   DRV(cuMemsetD32Async(a, 1, kCount, s));
   DRV(cuEventRecord(inside, s));
   EXPECT(CUDA_ERROR_CAPTURED_EVENT, cuEventSynchronize(inside));
+  cuStreamEndCapture(s, &graph);  // good or invalidated
+  DRV(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+  DRV(cuMemsetD32Async(a, 1, kCount, s));
+  DRV(cuEventRecord(inside, s));
   DRV(cuStreamWaitEvent(t, inside, 0));
   DRV(cuMemsetD32Async(other, 1, kCount, t));
   EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(t, &graph));
