@@ -225,10 +225,11 @@ class Explainer {
   void Records(const Instance& at, const Op& free) {
     const std::string &user = finding_.first.lane, &owner = finding_.buffer.owner;
     if (free.flags & kSynthetic) {
-      return Say(0, at.second_index,
-                 "the launch at op {} uses again what the launch before left in {}, and does not wait "
-                 "for {}",
-                 free.id, finding_.buffer.name, user);
+      return Say(
+          0, at.second_index,
+          "the launch at op {} uses again what the launch before left in {}, and does not wait "
+          "for {}",
+          free.id, finding_.buffer.name, user);
     }
     size_t noop = kNone, other = kNone;
     for (size_t i = at.second_index; i-- > Stop(at.second_index);) {

@@ -105,8 +105,9 @@ enum OpFlags : uint32_t {
   // waited for is the state here, and `host` knows of it only there. On any sync and on kBlocking
   // copies and memsets.
   kSyncBegin = 1 << 15,
-  // Put in by a graph launch, its fork and join or the end of what an earlier launch left in storage
-  // that this one uses again: no advice is given on it, and record_stream does not hold it up.
+  // Put in by a graph launch, its fork and join or the end of what an earlier launch left in
+  // storage that this one uses again: no advice is given on it, and record_stream does not hold it
+  // up.
   kSynthetic = 1 << 16,
   // When a kAwait passes, by the flag's value v; none of the three: v == value.
   kAwaitAtLeast = 1 << 17,  // v - value >= 0, as signed numbers
