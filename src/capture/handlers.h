@@ -150,6 +150,12 @@ CUresult MemFreeHost(Call&, void* address);
 CUresult MemHostRegister(Call&, void* address, size_t bytes, unsigned flags);
 CUresult MemHostUnregister(Call&, void* address);
 CUresult MemAllocManaged(Call&, CUdeviceptr* address, size_t bytes, unsigned flags);
+CUresult LibraryGetGlobal(Call&, CUdeviceptr* address, size_t* bytes, CUlibrary library,
+                          const char* name);
+CUresult LibraryGetManaged(Call&, CUdeviceptr* address, size_t* bytes, CUlibrary library,
+                           const char* name);
+CUresult ModuleGetGlobal(Call&, CUdeviceptr* address, size_t* bytes, CUmodule module,
+                         const char* name);
 CUresult MemAllocAsync(Call&, CUdeviceptr* address, size_t bytes, CUstream stream);
 CUresult MemAllocFromPoolAsync(Call&, CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
                                CUstream stream);

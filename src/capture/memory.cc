@@ -10,7 +10,14 @@ namespace ss::capture {
 namespace {
 
 // The schema's `kind`.
-enum MemoryKind : uint64_t { kDevice = 1, kPinned, kRegistered, kManaged };
+enum MemoryKind : uint64_t {
+  kDevice = 1,
+  kPinned,
+  kRegistered,
+  kManaged,
+  kVariable = 7,
+  kManagedVariable
+};
 
 template <class Pointer>
 uint64_t Address(Pointer pointer) {
@@ -103,6 +110,40 @@ CUresult MemAllocManaged(Call& call, CUdeviceptr* address, size_t bytes, unsigne
   Site site(call);
   CUresult result = call.Forward(address, bytes, flags);
   return Allocated(call, site, kManaged, address ? *address : 0, bytes, result);
+}
+
+namespace {
+
+// Both pointers may be null; what is recorded needs both. A name that is not there is no failure
+// worth a record: programs ask.
+template <class From>
+CUresult Variable(Call& call, MemoryKind kind, CUdeviceptr* address, size_t* bytes, From from,
+                  const char* name) {
+  Site site(call);
+  CUdeviceptr own_address = 0;
+  size_t own_bytes = 0;
+  CUdeviceptr* const to = address != nullptr ? address : &own_address;
+  size_t* const size = bytes != nullptr ? bytes : &own_bytes;
+  const CUresult result = call.Forward(to, size, from, name);
+  if (result != CUDA_SUCCESS) return result;
+  return Allocated(call, site, kind, *to, *size, result);
+}
+
+}  // namespace
+
+CUresult LibraryGetGlobal(Call& call, CUdeviceptr* address, size_t* bytes, CUlibrary library,
+                          const char* name) {
+  return Variable(call, kVariable, address, bytes, library, name);
+}
+
+CUresult LibraryGetManaged(Call& call, CUdeviceptr* address, size_t* bytes, CUlibrary library,
+                           const char* name) {
+  return Variable(call, kManagedVariable, address, bytes, library, name);
+}
+
+CUresult ModuleGetGlobal(Call& call, CUdeviceptr* address, size_t* bytes, CUmodule module,
+                         const char* name) {
+  return Variable(call, kVariable, address, bytes, module, name);
 }
 
 CUresult MemAllocHost(Call& call, void** address, size_t bytes) {

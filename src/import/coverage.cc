@@ -9,6 +9,7 @@ namespace ss {
 namespace {
 
 constexpr size_t kNamedKernels = 5;  // unresolved ones, in full
+constexpr size_t kNamedReasons = 5;  // of the others
 constexpr size_t kNameLength = 80;   // of a mangled name
 
 }  // namespace
@@ -34,9 +35,26 @@ void Importer::State::ReportUnresolved(Coverage& coverage) const {
     coverage.notes.push_back(fmt::format("{} launches of {} with unknown accesses: {}",
                                          kernel.launches, name, kernel.reason));
   }
-  for (const auto& [reason, sums] : others) {
-    coverage.notes.push_back(fmt::format("{} launches of {} more kernels with unknown accesses: {}",
-                                         sums.second, sums.first, reason));
+  std::vector<std::pair<std::string, std::pair<uint64_t, uint64_t>>> sums(others.begin(),
+                                                                          others.end());
+  std::stable_sort(sums.begin(), sums.end(),
+                   [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
+  uint64_t kernels_left = 0, launches_left = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const auto& [reason, sum] = sums[i];
+    if (i < kNamedReasons) {
+      coverage.notes.push_back(
+          fmt::format("{} launches of {} more kernels with unknown accesses: {}", sum.second,
+                      sum.first, reason));
+    } else {
+      kernels_left += sum.first;
+      launches_left += sum.second;
+    }
+  }
+  if (kernels_left != 0) {
+    coverage.notes.push_back(
+        fmt::format("{} launches of {} more kernels with unknown accesses, for {} more reasons",
+                    launches_left, kernels_left, sums.size() - kNamedReasons));
   }
 }
 

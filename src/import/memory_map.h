@@ -30,6 +30,7 @@ struct Block {
   uint64_t context = 0;  // raw handle
   bool in_pool_layer = false;
   bool named_only = false;  // no allocation was seen: the program gave the memory a name
+  bool variable = false;    // a module's: it ends with the module, unseen
   bool carved = false;      // had pool blocks inside
   uint64_t mapped = 0;      // handle of the memory that is mapped there
   bool of_graph = false;    // allocated by a graph, or while one was captured

@@ -7,16 +7,20 @@
 namespace ss {
 namespace {
 
+constexpr uint64_t kVariable = 7, kManagedVariable = 8;  // Alloc::kind
+
 MemoryKind KindOfAlloc(uint64_t kind) {  // Alloc::kind
   switch (kind) {
     case 1:
     case 5:
     case 6:
+    case kVariable:
       return MemoryKind::kDevice;
     case 2:
     case 3:
       return MemoryKind::kPinned;
     case 4:
+    case kManagedVariable:
       return MemoryKind::kManaged;
     default:
       return MemoryKind::kUnknown;
@@ -88,8 +92,9 @@ bool Importer::State::EndDriverBlock(Block& block, OpKind kind, uint64_t stack,
 
 void Importer::State::EndMissed(const std::vector<Block*>& blocks) {
   for (Block* block : blocks) {
-    // A graph's memory goes with the graph, unseen.
-    if (!block->named_only && !block->of_graph) counts_.Add(Count::kMissedFrees);
+    // A graph's memory goes with the graph, a variable with its module, unseen.
+    const bool expected = block->named_only || block->of_graph || block->variable;
+    if (!expected) counts_.Add(Count::kMissedFrees);
     EndTenancy(*block, OpKind::kFree, 0, kImplicitEnd);
   }
 }
@@ -112,9 +117,15 @@ void Importer::State::On(const trace::Alloc& record) {
   if (Failed(record.result) || record.bytes == 0) return;
   const Range range = MakeRange(record.address, record.bytes);
   if (range.begin == range.end) return;
+  const bool variable = record.kind == kVariable || record.kind == kManagedVariable;
+  if (variable) {  // asked for once more
+    const Block* known = memory_.DriverBlock(range.begin);
+    if (known != nullptr && known->variable && known->end == range.end) return;
+  }
   const ContextLife context = ContextOf(record.context);
   const StringId name = MakeRoom(range);
   Block& block = *memory_.AddDriver(range.begin, range.end);
+  block.variable = variable;
   block.kind = block.accessed = KindOfAlloc(record.kind);
   block.mapped = record.handle;
   if (record.handle != 0 && ++mappings_[record.handle] > 1) counts_.Add(Count::kAliasedMappings);

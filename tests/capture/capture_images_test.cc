@@ -195,6 +195,19 @@ TEST(Images, FilesAreNamed) {
   EXPECT_EQ(images.Unmodelled()[kUnreadable], 1u);
 }
 
+TEST(Images, VariablesOfModulesAreMemory) {
+  Images images = OnFakeDriver("files");
+  const std::vector<Alloc> variables = images.All<Alloc>();
+  ASSERT_EQ(variables.size(), 4u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(variables[i].address, 0x7f0012345600u);
+    EXPECT_EQ(variables[i].bytes, 96u);
+    EXPECT_EQ(variables[i].kind, 7u);
+  }
+  EXPECT_EQ(variables[3].kind, 8u);
+  EXPECT_EQ(variables[3].bytes, 32u);
+}
+
 TEST(Images, DamagedOnesAreCountedAndHarmNobody) {
   Images images = OnFakeDriver("damaged");
   const char* counted[] = {"cut_header",   "cut_tables",  "cut_end",     "wild_tables",

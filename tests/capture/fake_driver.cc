@@ -76,6 +76,19 @@ EXPORT CUresult cuModuleUnload(CUmodule module) {
   g_returned = module;
   return CUDA_SUCCESS;
 }
+#undef cuModuleGetGlobal
+EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule,
+                                     const char* name) {
+  if (strcmp(name, "missing") == 0) return CUDA_ERROR_NOT_FOUND;
+  *address = 0x7f0012345600;  // both are there: whoever asks for one of them only is helped out
+  *bytes = 96;
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuLibraryGetManaged(CUdeviceptr* address, size_t* bytes, CUlibrary, const char*) {
+  *address = 0x7f0012346600;
+  *bytes = 32;
+  return CUDA_SUCCESS;
+}
 EXPORT CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**,
                                   unsigned, CUlibraryOption*, void**, unsigned) {
   return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), image);

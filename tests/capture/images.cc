@@ -111,6 +111,13 @@ void Files(const char* path) {
   printf("library_file %p\n", static_cast<void*>(library));
   cuLibraryLoadData(&library, kernels_cubin, nullptr, nullptr, 0, nullptr, nullptr, 0);
   printf("library_data %p\n", static_cast<void*>(library));
+  CUdeviceptr variable = 0;
+  size_t bytes = 0;
+  cuModuleGetGlobal(&variable, &bytes, module, "table");
+  cuModuleGetGlobal(nullptr, &bytes, module, "table");
+  cuModuleGetGlobal(&variable, nullptr, module, "table");
+  cuModuleGetGlobal(&variable, &bytes, module, "missing");
+  cuLibraryGetManaged(&variable, &bytes, library, "shared");
   cuModuleLoad(&module, "/nonexistent");  // the fake driver takes it
   printf("no_file %p\n", static_cast<void*>(module));
 }

@@ -188,6 +188,31 @@ TEST_F(Code, NoImageNoAccess) {
   EXPECT_EQ(resolved(), 0u);
 }
 
+TEST_F(Code, ManyReasonsAreSummed) {
+  Begin("first", false);
+  for (uint64_t i = 0; i < 15; ++i) {
+    feed.Text(10 + i, "kernel" + std::to_string(i));
+    feed.Note(
+        0, trace::Image{
+               .image = 10 + i, .kind = 1, .path = "/nonexistent/" + std::to_string(i) + ".cubin"});
+    feed.Call(0, trace::ImageLoad{10 + i, 0x5000 + i});
+    feed.Note(0, trace::Function{.function = 0x9000 + i, .text_id = 10 + i, .module = 0x5000 + i});
+    feed.Call(
+        0, trace::Launch{
+               .function = 0x9000 + i, .stream = kStreamA, .context = kContext, .words = {0, kX}});
+  }
+  feed.End();
+  const std::vector<std::string> notes = feed.importer.coverage().notes;
+  EXPECT_EQ(std::count_if(notes.begin(), notes.end(),
+                          [](const std::string& note) {
+                            return note.find("with unknown accesses: ") != note.npos;
+                          }),
+            10);
+  EXPECT_TRUE(std::count(notes.begin(), notes.end(),
+                         "5 launches of 5 more kernels with unknown accesses, for 5 more reasons"))
+      << ::testing::PrintToString(notes);
+}
+
 TEST_F(Code, WithoutAnyPointerThereIsNothingToKnow) {
   Begin("nobody_knows", false);
   Launch({0, 42});

@@ -43,6 +43,19 @@ class Memory : public ::testing::Test {
   Feeder feed;
 };
 
+TEST_F(Memory, AVariableIsOneBlockHoweverOftenItIsAskedFor) {
+  Alloc(kBase, 0x60, 7);
+  Alloc(kBase + 0x1000, 0x20, 8);
+  Alloc(kBase, 0x60, 7);
+  EXPECT_EQ(Probe(kBase + 8).memory, MemoryKind::kDevice);
+  EXPECT_EQ(Probe(kBase + 0x1000).memory, MemoryKind::kManaged);
+  EXPECT_EQ(feed.Of(OpKind::kAlloc).size(), 2u);
+  // Its module went, and something else lies there.
+  Alloc(kBase, 0x100);
+  EXPECT_EQ(Probe(kBase + 0x80).end, kBase + 0x100);
+  EXPECT_FALSE(feed.HasNote(1, "allocations over memory"));
+}
+
 TEST_F(Memory, AllocSaysWhatItIs) {
   Alloc(kBase, 0x100);
   Alloc(kBase + 0x1000, 0x100, 4);
