@@ -10,12 +10,14 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 
 
 def find(name, variable):
-    """A program: named by the environment, in PATH, in the usual toolkit."""
-    usual = f"/usr/local/cuda/bin/{name}"
-    return os.environ.get(variable) or shutil.which(name) or (usual if os.path.exists(usual) else None)
+    """A program: named by the environment, in PATH, in the usual toolkit, in NVIDIA's package of this Python."""
+    packages = pathlib.Path(sysconfig.get_path("purelib"), "nvidia")
+    usual = [pathlib.Path("/usr/local/cuda/bin", name), *sorted(packages.glob(f"*/bin/{name}"))]
+    return os.environ.get(variable) or shutil.which(name) or next((path for path in usual if path.exists()), None)
 
 
 def instructions(listing):
@@ -33,7 +35,7 @@ def main():
     source, work = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     nvcc, nvdisasm = find("nvcc", "STREAMSAN_NVCC"), find("nvdisasm", "STREAMSAN_NVDISASM")
     if not nvcc or not nvdisasm:
-        print("skipped: no nvcc or no nvdisasm")
+        print("skipped: no", "nvcc" if not nvcc else "nvdisasm (Python package nvidia-cuda-nvdisasm)")
         return 77
     cubin = work / "sass.cubin"
     subprocess.run(
