@@ -48,7 +48,7 @@ void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const C
   std::vector<Struck> struck;
   for (Tenant* old : older) {
     if (!old->freed) continue;
-    tenant.edges.insert(tenant.edges.end(), old->edges.begin(), old->edges.end());
+    for (const ConditionalEdge& edge : old->edges) AddEdge(tenant, edge);
     for (size_t i = 0; i < old->alias_count; ++i) tenant.AddAlias(old->aliases[i]);
     tenant.AddAlias({old->id, old->name});
     for (const auto& use : old->open_uses) {

@@ -46,7 +46,7 @@ void Checker::CheckAllocOrder(Tenant& tenant, const Op& op, size_t index, const 
   ReportLifetime(tenant, {entry, entry.begin, entry.end, {}}, tenant.alloc, tenant.alloc_index,
                  settled, false);
   if (settled) return;
-  tenant.edges.push_back({order_.Frontier(tenant.alloc_lane), step.lane, step.epoch, step.stream});
+  AddEdge(tenant, {order_.Frontier(tenant.alloc_lane), step.lane, step.epoch, step.stream});
 }
 
 void Checker::OnFreeAsync(const Op& op, size_t index, const Step& step) {

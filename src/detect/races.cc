@@ -76,7 +76,14 @@ Clock Checker::KnownTo(const Step& step, const Tenant& tenant) const {
   return known;
 }
 
+// A block that is split into many and joined again gets each of them back many times.
 void Checker::AddEdge(Tenant& tenant, ConditionalEdge edge) {
+  const bool known =
+      std::any_of(tenant.edges.begin(), tenant.edges.end(), [&](const ConditionalEdge& other) {
+        return other.lane == edge.lane && other.epoch == edge.epoch && other.into == edge.into &&
+               other.source == edge.source;
+      });
+  if (known) return;
   if (tenant.edges.size() >= kMaxEdges) tenant.edges.erase(tenant.edges.begin());
   tenant.edges.push_back(std::move(edge));
 }

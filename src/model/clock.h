@@ -49,6 +49,7 @@ class Clock {
     }
   }
 
+  bool operator==(const Clock&) const = default;
   size_t size() const { return epochs_.size(); }
   void Clear() { epochs_.clear(); }  // keeps its memory
 

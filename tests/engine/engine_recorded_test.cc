@@ -85,5 +85,44 @@ TEST(Names, AnAccessInAHostFunctionIsTheStreams) {
   EXPECT_EQ(findings[0].second.lane, "b");
 }
 
+// Moves all that touches the buffer which the n-th allocation makes.
+void Place(Program& program, size_t n, uint64_t address) {
+  for (const Op& op : program.ops) {
+    if (op.kind != OpKind::kAlloc || n-- != 0) continue;
+    const Access range = program.accesses[op.access_begin];
+    for (Access& access : program.accesses) {
+      if (access.begin < range.begin || access.end > range.end) continue;
+      access.begin += address - range.begin;
+      access.end += address - range.begin;
+    }
+    return;
+  }
+}
+
+// What a finding has settled goes from a block to those that get its bytes: to both halves, and
+// once to the block that they become again. (It came twice, and thirty rounds later 2^30 times.)
+TEST(Recorded, ABlockThatIsSplitAndJoinedAgainKeepsWhatIsSettledOnce) {
+  constexpr int kRounds = 30;
+  std::string text =
+      "stream a\nstream b\nalloc W 8K on a\na: kernel w write W\nb: kernel r read W\n";
+  std::string whole = "W";
+  for (int i = 0; i < kRounds; ++i) {
+    const std::string n = std::to_string(i);
+    text += "free " + whole + "\nalloc L" + n + " 4K on a\nalloc R" + n + " 4K on a\n";
+    text += "a: kernel half write L" + n + " write R" + n + "\nfree L" + n + "\nfree R" + n + "\n";
+    whole = "W" + n;
+    text += "alloc " + whole + " 8K on a\na: kernel again write " + whole + "\n";
+  }
+  Program program = FromLitmus(text);
+  constexpr uint64_t kBase = uint64_t{1} << 40;
+  for (size_t i = 0; i < 1 + 3 * kRounds; ++i) {
+    Place(program, i, i % 3 == 2 ? kBase + 0x1000 : kBase);
+  }
+  const std::vector<Finding> findings = FindingsOf(program);
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].code, "race-raw");
+  EXPECT_EQ(findings[1].code, "lifetime");
+}
+
 }  // namespace
 }  // namespace ss

@@ -27,7 +27,8 @@ PREFETCH = (
     "ring-reuse", "batch-wait", "batch-record", "norm-wait", "norm-record", "average-wait", "average-back",
     "loss-wait", "loss-record", "loss-host", "evaluation-wait", "score-wait",
 )  # fmt: skip
-OFFLOAD = ("gradient-wait", "gradient-record", "gradient-host", "weight-host", "forward-wait")
+# Not weight-host, weight-wait: each gradient's event comes after the step that waited for the weights.
+OFFLOAD = ("gradient-wait", "gradient-record", "gradient-host", "forward-wait")
 
 
 @dataclasses.dataclass(frozen=True)
