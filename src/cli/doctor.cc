@@ -13,6 +13,7 @@
 
 #include "src/cli/installation.h"
 #include "src/cli/options.h"
+#include "src/kernels/disassembler.h"
 
 namespace ss {
 namespace {
@@ -123,6 +124,14 @@ void NcclPlugIn() {
       "plug-in");
 }
 
+// The one that reading a kernel's code would take.
+void Nvdisasm() {
+  Result<kernels::Disassembler> found = kernels::Disassembler::Find();
+  Say(found.has_value(), "nvdisasm", found ? found->program() : found.error().message,
+      "without it, what a kernel reads and writes comes from annotations alone: " +
+          (found ? "" : found.error().remedy));
+}
+
 void Tool(const char* name, const char* command, const char* remedy) {
   std::string line = FirstLine(command);
   Say(!line.empty(), name, line.empty() ? "not found" : line, remedy);
@@ -138,8 +147,7 @@ int DoctorCommand() {
   Memfd();
   Sockets();
   Ptrace();
-  Tool("nvdisasm", "nvdisasm --version | tail -1",
-       "without it, what a kernel reads and writes comes from annotations alone");
+  Nvdisasm();
   PipelineWatch();
   Python();
   NcclPlugIn();

@@ -325,5 +325,16 @@ TEST(Doctor, AlwaysExitsZero) {
   }
 }
 
+// A disassembler is looked for where reading a kernel's code looks for it, Python packages
+// included.
+TEST(Doctor, NamesTheDisassemblerThatWouldBeTaken) {
+  TemporaryFile tool("#!/bin/sh\n", ".nvdisasm");
+  std::filesystem::permissions(tool.path(), std::filesystem::perms::owner_all);
+  Ran named = Tool({"doctor"}, {{"STREAMSAN_NVDISASM", tool.path()}});
+  EXPECT_TRUE(Has(named.out, tool.path())) << named.out;
+  Ran wrong = Tool({"doctor"}, {{"STREAMSAN_NVDISASM", "/nowhere"}});
+  EXPECT_TRUE(Has(wrong.out, "STREAMSAN_NVDISASM does not name a program")) << wrong.out;
+}
+
 }  // namespace
 }  // namespace ss
