@@ -1,22 +1,37 @@
 // Edges and lives: the second half of Painter.
 Object.assign(Painter.prototype, {
+  // Out of the right side of one box and into the left side of the other.
   arrow(a, b, colour, width, dash) {
-    const g = this.g, from = [a.x + Math.max(a.w, 2), a.y + a.h / 2], to = [b.x, b.y + b.h / 2];
+    const from = [a.x + Math.max(a.w, 2), a.y + a.h / 2], to = [b.x, b.y + b.h / 2];
     const bend = Math.max(14, Math.min(70, Math.abs(to[0] - from[0]) / 2));
+    return this.curve([from, [from[0] + bend, from[1]], [to[0] - bend, to[1]], to], [1, 0], colour, width, dash);
+  },
+
+  // Along the gap between two lanes, so that it crosses no box of theirs.
+  hop(a, b, colour, width, dash) {
+    if (a.y === b.y) return this.arrow(a, b, colour, width, dash);
+    const way = b.y > a.y ? 1 : -1;
+    const from = [a.x + Math.max(a.w - 12, a.w / 2), way > 0 ? a.y + a.h : a.y];
+    const to = [b.x + Math.min(12, b.w / 2), way > 0 ? b.y : b.y + b.h];
+    const bend = way * Math.max(12, Math.abs(to[1] - from[1]) * 0.8);
+    return this.curve([from, [from[0], from[1] + bend], [to[0], to[1] - bend], to], [0, way], colour, width, dash);
+  },
+
+  // `way`: the direction in which it arrives. A function from 0..1 to places on it.
+  curve(points, way, colour, width, dash) {
+    const g = this.g, [from, leave, arrive, to] = points, back = 7 + width, side = 3 + width;
     g.strokeStyle = g.fillStyle = colour;
     g.lineWidth = width;
     g.setLineDash(dash || []);
     g.beginPath();
     g.moveTo(...from);
-    g.bezierCurveTo(from[0] + bend, from[1], to[0] - bend, to[1], to[0] - 5, to[1]);
+    g.bezierCurveTo(...leave, ...arrive, to[0] - 5 * way[0], to[1] - 5 * way[1]);
     g.stroke();
     g.setLineDash([]);
     g.beginPath();
-    g.moveTo(to[0], to[1]);
-    g.lineTo(to[0] - 7 - width, to[1] - 3 - width);
-    g.lineTo(to[0] - 7 - width, to[1] + 3 + width);
+    g.moveTo(...to);
+    for (const s of [side, -side]) g.lineTo(to[0] - back * way[0] + s * way[1], to[1] - back * way[1] - s * way[0]);
     g.fill();
-    const points = [from, [from[0] + bend, from[1]], [to[0] - bend, to[1]], to];
     return t => [0, 1].map(i => (1 - t) ** 3 * points[0][i] + 3 * (1 - t) ** 2 * t * points[1][i] +
       3 * (1 - t) * t * t * points[2][i] + t ** 3 * points[3][i]);
   },
@@ -52,7 +67,7 @@ Object.assign(Painter.prototype, {
     if (!hazard.edge) return;
     const a = this.place(hazard.edge[0]), b = this.place(hazard.edge[1]);
     if (!a || !b) return;
-    const curve = this.arrow(a, b, this.c.bad, 2.5, [7, 5]), g = this.g;
+    const curve = this.hop(a, b, this.c.bad, 2.5, [7, 5]), g = this.g;
     const text = 'missing edge';
     g.font = BOLD;
     const w = g.measureText(text).width + 12;
