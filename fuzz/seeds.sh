@@ -39,7 +39,4 @@ for file in "$fixtures"/*.raw.zst; do
   zstd -qdc "$file" | awk 'NR <= 300' >"$out/sass_fuzz/$(basename "$file" .zst)"
 done
 
-mkdir -p "$out/suppressions_fuzz"
-printf '# known\nlifetime:unpermuted\nrace-*:combine_?\n*:moe.cc:211\n' >"$out/suppressions_fuzz/good"
-printf 'lifetime\n' >"$out/suppressions_fuzz/without_glob"
-printf 'redundant-wait:done*\n\n  *:*  # all\n' >"$out/suppressions_fuzz/advice"
+seed suppressions_fuzz tests/fuzz/suppressions/*.supp
