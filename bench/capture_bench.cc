@@ -259,6 +259,11 @@ int main(int argc, char** argv) {
   if (first == "--measure" || first == "--measure-gpu") {
     return Measure(static_cast<unsigned>(atoi(second.c_str())), first == "--measure-gpu");
   }
+  const std::string& launches = first == "--gpu" ? second : first;
+  if (!launches.empty() && atoi(launches.c_str()) <= 0) {
+    fprintf(stderr, "usage: capture_bench [--gpu] [LAUNCHES]\n");
+    return 2;
+  }
   if (first == "--gpu") {
     Compare({"gpu", ""}, second.empty() ? "200000" : second);
     return 0;
