@@ -167,9 +167,11 @@ class Printer {
       connection.replace(gap, 3, ", ");
     const std::string writers = SideText(report, finding.subject, true),
                       readers = SideText(report, finding.subject, false);
-    answers.push_back({"Which buffer", connection.empty()
-                                           ? "barrier " + finding.subject
-                                           : "pipeline " + finding.subject + ": " + connection});
+    if (connection.empty()) {
+      answers.push_back({"Which barrier", finding.subject});
+    } else {
+      answers.push_back({"Which pipeline", finding.subject + ": " + connection});
+    }
     if (!writers.empty()) {
       answers.push_back({"Who writes it",
                          fmt::format("{}, its declared producer; {} reads it", writers, readers)});

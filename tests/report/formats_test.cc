@@ -75,7 +75,7 @@ TEST(Page, AnswersTheFiveQuestionsOfIncidents2And3) {
 
 TEST(Page, AnswersForAPipelineWithAScheduleThatHangs) {
   const std::string page = Tool({"pipeline", "check", "--format", "html", kProtocol}).err;
-  EXPECT_TRUE(Has(Answer(page, "Which buffer"), "o_store"));
+  EXPECT_TRUE(Has(Answer(page, "Which pipeline"), "o_store"));
   EXPECT_TRUE(Has(Answer(page, "Who writes it"), "CG1"));
   EXPECT_TRUE(Has(Answer(page, "Who touches it without owning it"), "CG0 calls tail o_store"));
   EXPECT_TRUE(Has(Answer(page, "What to change"), "delete tail o_store from role CG0"));
