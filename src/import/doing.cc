@@ -11,6 +11,7 @@ namespace {
 
 // "void at::native::add_kernel<4, F>(int, F)" -> "add_kernel".
 std::string ShortKernel(const std::string& mangled) {
+  if (!mangled.starts_with("_Z")) return mangled;  // a plain `w` is a type to the demangler
   int status = 0;
   char* plain = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
   std::string name = status == 0 && plain ? plain : mangled;

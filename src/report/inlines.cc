@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
 namespace ss {
 namespace {
@@ -61,7 +62,9 @@ std::vector<Dwarf_Die> Functions(Dwarf_Die* unit, Dwarf_Addr address) {
 
 }  // namespace
 
+// Only what is mangled: the demangler takes a plain `w` for a type, wchar_t.
 std::string Demangled(const char* symbol) {
+  if (!std::string_view(symbol).starts_with("_Z")) return symbol;
   int status = 0;
   char* plain = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
   std::string text = status == 0 ? plain : symbol;
