@@ -111,13 +111,15 @@ CUresult CaptureBeginToGraph(Call& call, CUstream stream, CUgraph graph, const v
                dependencies, data, count, mode);
 }
 
-// An end that fails has ended the capture as well.
+// An end that fails ends a broken capture as well. On a stream that only joined, or from a thread
+// that may not, it is refused and ends nothing: no record of it, as the stream still captures.
 CUresult CaptureEnd(Call& call, CUstream stream, CUgraph* graph) {
   uint64_t handle = call.Stream(stream);
   uint64_t context = ContextOf(*call.thread, handle);
   uint64_t stack = call.Stack();
   bool capturing = IsCapturing(handle);
   CUresult result = call.Forward(stream, graph);
+  if (result != CUDA_SUCCESS && IsCapturing(handle)) return result;
   if (capturing) g_captures.fetch_sub(1);
   bool made = result == CUDA_SUCCESS && graph;
   call.Emit(trace::view::CaptureEnd{.stream = handle,

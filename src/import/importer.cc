@@ -40,9 +40,11 @@ constexpr bool IsOfThread() {
 bool ExistsAtReturn(const trace::Body& body) {
   if (auto* alloc = std::get_if<trace::Alloc>(&body)) return alloc->result == 0;
   if (auto* alloc = std::get_if<trace::AllocAsync>(&body)) return alloc->result == 0;
+  if (auto* made = std::get_if<trace::GraphInstantiate>(&body)) return made->result == 0;
   return std::holds_alternative<trace::ContextCreate>(body) ||
          std::holds_alternative<trace::StreamCreate>(body) ||
-         std::holds_alternative<trace::EventCreate>(body);
+         std::holds_alternative<trace::EventCreate>(body) ||
+         std::holds_alternative<trace::GraphCreate>(body);
 }
 
 }  // namespace
@@ -192,6 +194,7 @@ void Importer::State::Finish(ImportSink& sink) {
     counts_.Add(Count::kUnusedNotes, life.notes.size());
     life.notes.clear();
   }
+  counts_.Add(Count::kUnknownGraphs, orphans_.size());  // changed, and of no graph that is known
   counts_.Add(Count::kNcclUnreturned, nccl_.CountOpen());
   counts_.Add(Count::kNcclUnseen, nccl_.TakeLaunches());
 }

@@ -208,7 +208,9 @@ void Importer::State::CaptureRecord(const trace::EventRecord& record) {
   const StreamId stream = StreamOf(record.stream, record.context).id;
   OpenCapture* capture = CaptureOf(stream);
   if (capture == nullptr) return counts_.Add(Count::kUnknownGraphs);
-  capture->events[EventOf(record.event, record.context)] = capture->streams[stream];
+  const EventId event = EventOf(record.event, record.context);
+  for (const auto& [member, open] : capturing_) open->events.erase(event);  // the latest one counts
+  capture->events[event] = capture->streams[stream];
 }
 
 void Importer::State::CaptureWait(const trace::StreamWaitEvent& record) {
@@ -237,6 +239,7 @@ void Importer::State::On(const trace::GraphDestroy& record) {
 }
 
 void Importer::State::On(const trace::GraphNode& record) {
+  if (BodyOf(record.graph) == nullptr) counts_.Add(Count::kUnknownGraphs);  // a child in its parent
   GraphNode node;
   if (auto orphan = orphans_.find(record.node); orphan != orphans_.end()) {
     node = std::move(orphan->second);
@@ -327,22 +330,26 @@ void Importer::State::On(const trace::GraphInstantiate& record) {
 }
 
 // Its nodes are still known by the handles of the graph that it was made from: they pair in order.
+// A node that was switched off stays so.
 void Importer::State::On(const trace::GraphExecUpdate& record) {
   if (Failed(record.result)) return;
   auto found = executables_.find(record.exec);
   if (found == executables_.end()) return counts_.Add(Count::kUnknownGraphs);
   ExecutableGraph& exec = found->second;
   GraphBody body = *CopyOf(record.graph);
-  std::vector<uint64_t> handles;
+  std::vector<const GraphNode*> known;
   for (const GraphNode& node : exec.body.nodes) {
-    if (node.handle != 0) handles.push_back(node.handle);
+    if (node.handle != 0) known.push_back(&node);
   }
   body.position.clear();
   size_t next = 0;
   for (uint32_t i = 0; i < body.nodes.size(); ++i) {
     GraphNode& node = body.nodes[i];
     if (node.handle == 0) continue;
-    if (next < handles.size()) node.handle = handles[next++];
+    if (next < known.size()) {
+      node.enabled = known[next]->enabled;
+      node.handle = known[next++]->handle;
+    }
     body.position[node.handle] = i;
   }
   exec.body = std::move(body);

@@ -74,7 +74,9 @@ bool Importer::State::EndTenancy(Block& block, OpKind kind, uint64_t stack, uint
       return flag.begin < block.end && block.begin < flag.end;
     });
   }
-  memory_.Remove(&block);
+  // A graph frees it whenever it is launched, and what is queued before that uses it still.
+  const bool later = building_ && kind == OpKind::kFreeAsync;
+  if (!later) memory_.Remove(&block);
   return told;
 }
 

@@ -52,7 +52,8 @@ void Importer::State::On(const trace::Launch& record) {
   EventId start = record.start_event == 0 ? 0 : EventOf(record.start_event, record.context);
   if (start != 0 && building_) {  // as with any event that is recorded while capturing
     if (OpenCapture* capture = CaptureOf(stream.id)) {
-      capture->events[start] = capture->streams[stream.id];
+      CaptureRecord(
+          {.event = record.start_event, .stream = record.stream, .context = record.context});
       for (GraphNode::Before& before : capture->events[start]) before.start = true;
     }
     start = 0;

@@ -124,6 +124,10 @@ inline CUDA_MEMCPY3D Linear(CUdeviceptr to, CUdeviceptr from) {
   return copy;
 }
 
+// change_cases.cc
+bool Switched(const Gpu& gpu, Way way);
+bool Ended(const Gpu& gpu, Way way);
+bool Freed(const Gpu& gpu, Way way);
 // Cases that are not about graphs (order_cases.cc).
 bool Values(const Gpu& gpu, Way way);
 bool Mapped(const Gpu& gpu, Way way);

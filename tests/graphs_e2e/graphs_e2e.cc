@@ -205,7 +205,8 @@ int main(int argc, char** argv) {
       {"branch", Branch},   {"replay", Replay},   {"explicit", Explicit}, {"change", NodeChange},
       {"update", Update},   {"child", Child},     {"external", External}, {"memory", Memory},
       {"values", Values},   {"mapped", Mapped},   {"started", Started},   {"batched", Batched},
-      {"managed", Managed}, {"refused", Refused},
+      {"managed", Managed}, {"refused", Refused}, {"switched", Switched}, {"ended", Ended},
+      {"freed", Freed},
   };
   const std::map<std::string, Way> ways = {
       {"racy", Way::kRacy}, {"fixed", Way::kFixed}, {"lookalike", Way::kLookalike}};

@@ -191,6 +191,86 @@ TEST_F(Graphs, BrokenCaptureLeavesNothing) {
   EXPECT_EQ(feed.The(OpKind::kMemset).accesses[0].begin, kX + 2);
 }
 
+TEST_F(Graphs, WhatIsSwitchedOffStaysSoWhenAllIsUpdated) {
+  feed.Call(0, GraphCreate{kGraph});
+  ByHand(0x11, {});
+  ByHand(0x12, {0x11});
+  Instantiate();
+  feed.Call(0, GraphNodeChange{.exec = kExec, .node = 0x11, .enabled = 0});
+  feed.Call(0, GraphExecUpdate{.exec = kExec, .graph = kGraph});
+  Launch();
+  EXPECT_EQ(Told(), " 0:record 0:18 launch");
+}
+
+// One event in two captures at once: a wait belongs to the latter.
+TEST_F(Graphs, LatestRecordOfAnEventSaysWhichCaptureAWaitJoins) {
+  constexpr uint64_t kStreamC = 0xC00, kOther = kGraph + 1;
+  feed.Call(0, trace::StreamCreate{.stream = kStreamC, .context = kContext, .flags = 1});
+  for (uint64_t first : {kStreamA, kStreamB}) {
+    const uint64_t second = first == kStreamA ? kStreamB : kStreamA;
+    feed.Call(0, CaptureBegin{.stream = kStreamA, .context = kContext, .graph = kGraph});
+    feed.Call(0, CaptureBegin{.stream = kStreamB, .context = kContext, .graph = kOther});
+    Work(1, 0x11, first);
+    Record(first);
+    Work(2, 0x12, second);
+    Record(second);
+    Wait(kStreamC);
+    Work(3, 0x13, kStreamC);
+    feed.Call(0, CaptureEnd{.stream = kStreamA, .context = kContext, .graph = kGraph});
+    feed.Call(0, CaptureEnd{.stream = kStreamB, .context = kContext, .graph = kOther});
+    const uint64_t joined = second == kStreamA ? kGraph : kOther;
+    feed.Call(0, GraphInstantiate{.graph = joined, .exec = kExec});
+    Launch();
+    feed.Call(0, GraphDestroy{kGraph});
+    feed.Call(0, GraphDestroy{kOther});
+    EXPECT_NE(Told().find("0:2 0:record 1:wait 1:3 launch"), std::string::npos) << Told();
+  }
+}
+
+// The node that frees it is made before the launches that use it are.
+TEST_F(Graphs, WhatAGraphFreesLivesUntilThen) {
+  constexpr uint64_t kAt = kX + 0x2000;
+  feed.Call(0, GraphCreate{kGraph});
+  feed.Call(0, trace::AllocAsync{
+                   .address = kAt, .bytes = 0x100, .context = kContext, .graph_node = 0x11});
+  feed.Call(0, trace::GraphNode{.graph = kGraph, .node = 0x11});
+  Instantiate();
+  Launch();
+  feed.Call(0, GraphCreate{kGraph + 1});
+  feed.Call(0, trace::FreeAsync{.address = kAt, .context = kContext, .graph_node = 0x21});
+  feed.Call(0, trace::GraphNode{.graph = kGraph + 1, .node = 0x21});
+  feed.Call(0,
+            trace::Memset{.destination = kAt, .bytes = 1, .stream = kStreamB, .context = kContext});
+  feed.End();
+  EXPECT_EQ(feed.The(OpKind::kMemset).accesses[0].memory, MemoryKind::kPool);
+}
+
+// A thread's handle comes back while another one is still in the call that gave it up.
+TEST_F(Graphs, ExecutableGraphLivesFromTheReturnOfItsMaking) {
+  Begin();
+  Work(1, 0x11, kStreamA);
+  End();
+  Instantiate();
+  const uint64_t at = feed.seq();
+  feed.At(0, at + 1, at + 5, GraphInstantiate{.graph = kGraph, .exec = kExec});
+  feed.At(1, at + 2, at + 3, GraphExecDestroy{kExec});
+  Launch();
+  EXPECT_NE(Told().find("launch"), std::string::npos);
+  EXPECT_TRUE(feed.importer.coverage().complete);
+}
+
+// What is changed in a child within its parent is not followed, and said so.
+TEST_F(Graphs, ChangesOfAnEmbeddedChildAreCounted) {
+  feed.Call(0, GraphCreate{kGraph});
+  ByHand(0x11, {});
+  Work(1, 0x77);                                                      // changed
+  feed.Call(0, trace::GraphNode{.graph = kGraph + 7, .node = 0x78});  // added
+  Instantiate();
+  Launch();
+  feed.End();
+  EXPECT_TRUE(feed.HasNote(2, "uses of graphs or nodes whose making was not seen"));
+}
+
 TEST_F(Graphs, WhatAnAllocatorHandsOutMeanwhileStaysTheGraphs) {
   auto alloc = [&] {
     feed.Note(0, NotePoolAlloc{.pool = kPool,

@@ -76,6 +76,7 @@ CUresult Update(CUgraphExec exec_handle, CUgraph handle, CUgraphNode* error,
   auto body = CopyOf(*graph);
   for (size_t i = 0; i < body->nodes.size(); ++i) {
     body->nodes[i]->original = exec->body->nodes[i]->original;  // still known by the first graph's
+    body->nodes[i]->enabled = exec->body->nodes[i]->enabled;
   }
   exec->body = std::move(body);
   return CUDA_SUCCESS;
