@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "src/detect/checker.h"
+#include "src/model/graphs.h"
 #include "src/program/op_names.h"
 
 namespace ss {
@@ -80,8 +81,9 @@ Site Checker::MakeSite(const Op& op, size_t index) const {
     if (stream->type == StreamType::kGraph) {
       size_t slash = bare.find('/');
       site.lane_aliases = {bare.substr(slash + 1), bare.substr(0, slash)};
-      site.launch_stream = op.aux;
-      if (op.aux != 0) site.lane_aliases.push_back(StreamName(op.aux, op.host));
+      site.launch_stream = LaunchedOn(op);
+      if (site.launch_stream != 0)
+        site.lane_aliases.push_back(StreamName(site.launch_stream, op.host));
     }
   }
   return site;

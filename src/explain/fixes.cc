@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "src/model/graphs.h"
 #include "src/model/rules.h"
 
 namespace ss {
@@ -37,9 +38,20 @@ class Proposer {
   // Inside one launch of a graph the captured streams are what a person can edit; across its border
   // the stream that launched it.
   End EndOf(const Site& site) const {
-    if (site.launch_stream == 0) return {site.stream, site.host_id, site.lane};
+    const Instance& at = finding_.instances[0];
+    const size_t index = &site == &finding_.first ? at.first_index : at.second_index;
+    if (!Inside(index)) return {site.stream, site.host_id, site.lane};
     if (SameLaunch()) return {site.stream, site.host_id, site.lane_aliases[0]};
-    return {site.launch_stream, site.host_id, site.lane_aliases[2]};
+    const StreamId launched = At(LaunchOf(index)).stream;
+    return {launched, site.host_id, NameOf(launched, site)};
+  }
+  std::string NameOf(StreamId launched, const Site& site) const {
+    if (site.launch_stream == launched) return site.lane_aliases[2];
+    for (size_t i = tape_.ops->size(); i-- > 0;) {
+      if (At(i).kind == OpKind::kStreamCreate && At(i).stream == launched)
+        return tape_.names->strings.Get(At(i).name);
+    }
+    return "";
   }
 
   // For people: equal names on two ranks are told apart.
@@ -49,33 +61,48 @@ class Proposer {
     return fmt::format("rank{} {}", end.host == first.host_id ? first.rank : second.rank, end.name);
   }
   End Owner() const {
+    const bool of_launch = finding_.buffer.owner_stream >= kGraphLanes;
+    if (of_launch && !SameLaunch() && Inside(finding_.instances[0].second_index))
+      return EndOf(finding_.second);
     const std::string& name = finding_.buffer.owner;
     size_t slash = name.find('/');
     return {finding_.buffer.owner_stream, finding_.buffer.owner_host,
             SameLaunch() && slash != std::string::npos ? name.substr(slash + 1) : name};
   }
 
-  // The mark of the launch that the operation at `index` belongs to, or the index itself.
-  size_t LaunchOf(size_t index, const Site& site) const {
-    if (site.launch_stream == 0) return index;
-    while (index > 0 && At(index).kind != OpKind::kGraphLaunch) --index;
+  // Where it was queued: an access inside a host function was so with the function.
+  size_t QueuedAt(size_t index) const {
+    const Op& op = At(index);
+    if (op.kind != OpKind::kHostAccess || op.aux != 1) return index;
+    for (size_t i = index; i-- > 0;) {
+      if (At(i).kind == OpKind::kHostFn && At(i).id == op.value) return i;
+    }
+    return index;
+  }
+  bool Inside(size_t index) const {
+    const Op& op = At(QueuedAt(index));
+    return op.stream >= kGraphLanes || LaunchedOn(op) != 0;
+  }
+  // The mark of the launch that the operation at `index` belongs to, or where it was queued.
+  size_t LaunchOf(size_t index) const {
+    const bool inside = Inside(index);
+    index = QueuedAt(index);
+    while (inside && index > 0 && At(index).kind != OpKind::kGraphLaunch) --index;
     return index;
   }
   bool SameLaunch() const {
     const Instance& at = finding_.instances[0];
-    if (finding_.first.launch_stream == 0) return false;
-    if (finding_.code != "lifetime" && finding_.second.launch_stream == 0) return false;
-    Site inside = finding_.first;
-    return LaunchOf(at.first_index, inside) == LaunchOf(at.second_index, inside);
+    return Inside(at.first_index) && Inside(at.second_index) &&
+           LaunchOf(at.first_index) == LaunchOf(at.second_index);
   }
+  // Where a call comes before the operation: at capture if the other one is in the same launch.
+  size_t Before(size_t index) const { return SameLaunch() ? QueuedAt(index) : LaunchOf(index); }
 
   void Race() {
     if (finding_.code == "fill-race") Realloc();
     End first = EndOf(finding_.first), second = EndOf(finding_.second);
     PdlWait();
-    auto before = [this](const Instance& at) {
-      return SameLaunch() ? at.second_index : LaunchOf(at.second_index, finding_.second);
-    };
+    auto before = [this](const Instance& at) { return Before(at.second_index); };
     if (first.stream != 0 && second.stream != 0) {
       Wait(second, first, before);
     }
@@ -93,12 +120,12 @@ class Proposer {
     End use = EndOf(finding_.first);
     if (use.stream == 0) return HandOff();
     if (early) {
-      auto before_use = [](const Instance& at) { return at.first_index; };
+      auto before_use = [this](const Instance& at) { return Before(at.first_index); };
       End allocation = EndOf(finding_.second);
       Wait(use, allocation, before_use);
       return HostSync(allocation, before_use);
     }
-    auto before_free = [](const Instance& at) { return at.second_index; };
+    auto before_free = [this](const Instance& at) { return Before(at.second_index); };
     bool caching = finding_.buffer.memory == MemoryKind::kCaching;
     const bool by_launch = (At(finding_.instances[0].second_index).flags & kSynthetic) != 0;
     const bool records = caching || finding_.buffer.memory == MemoryKind::kPinned;
@@ -144,8 +171,8 @@ class Proposer {
   // The same edge with the record directly behind the producer's operation: what is queued behind
   // that on its stream need not be waited for.
   void WaitForEvent(const End& consumer, const End& producer, const Place& place) {
-    if (finding_.first.launch_stream != 0 || finding_.code == "lifetime") return;
     const Instance& at = finding_.instances[0];
+    if (Inside(at.first_index) || finding_.code == "lifetime") return;
     Candidate candidate;
     candidate.if_cheaper = true;
     candidate.fix = {FixKind::kWait, consumer.name, producer.name, finding_.buffer.name,
@@ -168,7 +195,9 @@ class Proposer {
     return foreign ? end.host : At(before).host;
   }
 
+  // Nothing synchronises in the middle of a launch.
   void HostSync(const End& producer, const Place& place) {
+    if (SameLaunch()) return;
     Candidate candidate;
     candidate.fix = {FixKind::kHostSync, "", producer.name, finding_.buffer.name,
                      fmt::format("the host synchronises {} before op {}", Told(producer),

@@ -3,6 +3,37 @@
 #include <algorithm>
 
 namespace ss {
+namespace {
+
+// A collective's `aux` is its kind, and the upper half of `value` is free.
+bool InValue(const Op& op) { return op.kind == OpKind::kCollective; }
+
+bool InAux(const Op& op) {
+  switch (op.kind) {
+    case OpKind::kKernel:
+    case OpKind::kCopy:
+    case OpKind::kMemset:
+    case OpKind::kHostFn:
+    case OpKind::kFree:
+    case OpKind::kFreeAsync:
+    case OpKind::kRecordStream:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void SetLaunchedOn(StreamId stream, Op* op) {
+  if (InAux(*op)) op->aux = stream;
+  if (InValue(*op)) op->value = (op->value & UINT32_MAX) | uint64_t{stream} << 32;
+}
+
+}  // namespace
+
+StreamId LaunchedOn(const Op& op) {
+  if (InValue(op)) return static_cast<StreamId>(op.value >> 32);
+  return InAux(op) ? op.aux : 0;
+}
 
 void GraphExpander::Feed(const Op& op, const Access* accesses, const Sink& sink) {
   switch (op.kind) {
@@ -21,6 +52,17 @@ void GraphExpander::Feed(const Op& op, const Access* accesses, const Sink& sink)
   }
   if (open_ != UINT32_MAX && Capture(op, accesses)) return;
   if (op.kind == OpKind::kFree || op.kind == OpKind::kFreeAsync) Freed(op.object);
+  if (op.kind == OpKind::kHostAccess && op.aux == 1) return HostAccess(op, accesses, sink);
+  sink(op, accesses);
+}
+
+// Inside a graph's host function: on the lane of its latest run.
+void GraphExpander::HostAccess(Op op, const Access* accesses, const Sink& sink) {
+  for (const auto& [id, graph] : graphs_) {
+    auto run = graph.ran.find(op.value);
+    if (run == graph.ran.end()) continue;
+    op.stream = run->second;
+  }
   sink(op, accesses);
 }
 
@@ -175,7 +217,8 @@ void GraphExpander::GiveBack(Graph& graph, Step& kept, const Op& launch, const S
   op.kind = kept.op.kind == OpKind::kAllocAsync ? OpKind::kFreeAsync : OpKind::kFree;
   op.host = launch.host;
   op.stream = op.kind == OpKind::kFreeAsync ? graph.lanes[kept.op.stream] : 0;
-  op.aux = op.value = 0;
+  op.value = 0;
+  SetLaunchedOn(launch.stream, &op);
   op.flags = kSynthetic | (kept.op.flags & kPrivate);
   op.line = launch.line;
   op.stack = launch.stack;
@@ -196,10 +239,9 @@ void GraphExpander::Replay(Graph& graph, const Op& launch, const Sink& sink) {
     bool on_event = op.kind == OpKind::kEventRecord || op.kind == OpKind::kStreamWaitEvent;
     if (on_event && !(op.flags & kExternal)) op.object = graph.events[op.object];
     if (op.flags & kLaunchEvent) op.object = graph.events[op.object];
-    bool work = op.kind == OpKind::kKernel || op.kind == OpKind::kCopy ||
-                op.kind == OpKind::kMemset || op.kind == OpKind::kHostFn;
     if (op.kind == OpKind::kStreamWaitEvent) op.aux = 0;
-    if (work) op.aux = launch.stream;  // for names and fixes
+    SetLaunchedOn(launch.stream, &op);
+    if (op.kind == OpKind::kHostFn) graph.ran[op.id] = op.stream;
     sink(op, step.accesses.data());
   }
 }

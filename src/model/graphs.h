@@ -15,6 +15,12 @@
 
 namespace ss {
 
+constexpr StreamId kGraphLanes = 0x80000001;  // and above: the lanes that launches make
+
+// Of an operation inside a launch: the stream that the graph was launched on, for names and fixes.
+// 0 where it does not say (allocations, values in memory).
+StreamId LaunchedOn(const Op& op);
+
 class GraphExpander {
  public:
   using Sink = std::function<void(const Op&, const Access*)>;
@@ -44,6 +50,7 @@ class GraphExpander {
     std::unordered_map<EventId, EventId> events;  // inside the graph
     std::unordered_map<BufferId, size_t> blocks;  // allocated while capturing -> step
     std::unordered_set<BufferId> live;            // of an earlier form of the graph
+    std::unordered_map<OpId, StreamId> ran;       // host functions, and the lanes of their runs
   };
 
   void Begin(const Op& op);
@@ -53,6 +60,7 @@ class GraphExpander {
   void Create(const Op& op, const Sink& sink);
   void Destroy(const Op& op, const Sink& sink);
   void Freed(BufferId block);
+  void HostAccess(Op op, const Access* accesses, const Sink& sink);
   void Launch(const Op& op, const Sink& sink);
   void MakeLanes(Graph& graph, const Op& launch, const Sink& sink);
   void Link(const Op& launch, StreamId from, StreamId to, const Sink& sink);
@@ -68,7 +76,7 @@ class GraphExpander {
   std::unordered_map<BufferId, uint32_t>
       kept_;  // blocks that stay allocated after a launch -> graph
   // Ids of what launches make: far above what front ends give out.
-  StreamId next_stream_ = 0x80000001;
+  StreamId next_stream_ = kGraphLanes;
   EventId next_event_ = 0x80000001;
 };
 
