@@ -1,5 +1,5 @@
 // Any bytes are a recording of `streamsan pipeline watch` or a located error, and any recording
-// shows something; never a crash. Seeds: tests/gpu_traces/pipeline.
+// shows something; never a crash. Seeds: tests/pipeline/recordings.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -20,7 +20,7 @@ mapfile -t traces < <(find tests/gpu_traces -name '*.sst' -size -16k)
 seed litmus_parser_fuzz "${litmus[@]}"
 seed pipe_parser_fuzz "${pipes[@]}"
 seed trace_reader_fuzz "${traces[@]}"
-mapfile -t recordings < <(files 'tests/gpu_traces/pipeline/*.sslog')
+mapfile -t recordings < <(files 'tests/pipeline/recordings/*.sslog')
 seed pipe_recording_fuzz "${recordings[@]}"
 
 fixtures=tests/kernels/fixtures

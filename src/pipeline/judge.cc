@@ -31,6 +31,8 @@ class Judging {
       partners_[pair.full] = pair.empty;
       partners_[pair.empty] = pair.full;
     }
+    for (const auto& [offset, barrier] : kernel_.barriers)
+      arrivals_[offset] = {barrier.arrivals, barrier.expected};
     for (uint32_t role = 0; role < kernel_.roles.size(); ++role) {
       for (uint32_t warp : kernel_.roles[role].warps) role_of_[warp] = role;
     }
@@ -51,7 +53,7 @@ class Judging {
     std::map<uint32_t, Room> rooms;
     for (const LogRecord& record : launch.records) {
       const uint32_t number = RoomOf(launch, record.block);
-      Room& room = rooms.try_emplace(number, launch, partners_).first->second;
+      Room& room = rooms.try_emplace(number, launch, partners_, arrivals_).first->second;
       const bool blind = room.Take(record);
       const uint32_t barrier = KeyOf(launch, record).second;
       const Place place = record.Pc() - launch.about.pc;
@@ -70,7 +72,6 @@ class Judging {
       auto it = kernel_.barriers.find(key.second);
       if (it == kernel_.barriers.end()) continue;
       it->second.phases += barrier.arrivals_seen ? barrier.phase + 1 : 0;
-      it->second.expected = std::max(it->second.expected, barrier.expected);
     }
   }
 
@@ -102,6 +103,7 @@ class Judging {
   }
 
   void Passed(uint32_t role, uint32_t barrier, Place place, const Room::Pass& pass) {
+    kernel_.withheld += pass.withheld;
     if (!pass.known) return;
     if (pass.phases == 0) open_.insert({role, barrier});
     const bool did = pass.phases + 2 <= pass.need;
@@ -156,7 +158,8 @@ class Judging {
   void FindStrangers() {
     std::map<std::pair<uint32_t, std::vector<uint32_t>>, size_t> reported;  // role, producers
     for (const SeenPair& pair : kernel_.pairs) {
-      if (!pair.oriented) continue;
+      // Who fills it, and did not seem to, cannot be told where arrivals were not seen.
+      if (!pair.oriented || kernel_.barriers.at(pair.full).arrivals == Arrivals::kNotAll) continue;
       for (uint32_t role = 0; role < kernel_.roles.size(); ++role) {
         const BarrierUse* use = kernel_.roles[role].Use(pair.empty);
         if (!use || use->waits + use->failed == 0 || !use->starts_open) continue;
@@ -179,6 +182,7 @@ class Judging {
     finding.other = Names(kernel_, pair.producers);
     finding.barriers = {pair.empty};
     finding.place = use.wait;
+    finding.certain = kernel_.Unseen().empty();  // else the pair may be another one
     finding.text = fmt::format(
         "{} {} on the empty side of a pipeline that it never fills: {} {}. It waits with a state "
         "that no "
@@ -191,7 +195,8 @@ class Judging {
         fmt::format("0x{:x} is awaited {} times by {}, which never arrive on 0x{:x}", pair.empty,
                     use.waits + use.failed, finding.role, pair.full));
     finding.details.push_back(fmt::format("0x{:x} is filled by {}: {} arrivals", pair.full,
-                                          finding.other, owner ? owner->arrivals : 0));
+                                          finding.other,
+                                          owner ? owner->arrivals + owner->later : 0));
     finding.details.push_back(fmt::format("released by {}", Names(kernel_, pair.consumers)));
     finding.details.push_back(kernel_.blocks_watched < kernel_.blocks
                                   ? fmt::format("in {} of {} blocks, all that were watched",
@@ -202,6 +207,9 @@ class Judging {
   // Both sides of a pair begin as a producer does, and both did pass before anything had arrived:
   // neither waits for the other.
   void FindBothOpen() {
+    // A barrier whose arrivals were not seen has no pair, and the empty side that it belongs to may
+    // have been put together with another one.
+    if (!kernel_.Unseen().empty()) return;
     for (const SeenPair& pair : kernel_.pairs) {
       if (!pair.both_open) continue;
       for (uint32_t role : pair.consumers) {
@@ -235,6 +243,7 @@ class Judging {
   SeenKernel& kernel_;
   Observation& seen_;
   std::map<uint32_t, uint32_t> partners_, role_of_;
+  std::map<uint32_t, ArrivalsSeen> arrivals_;
   Rooms rooms_;
   std::map<std::tuple<std::string, uint32_t, uint32_t>, size_t> known_;
   std::set<RoleBarrier> open_;  // role, barrier: passed before the first phase was complete

@@ -68,10 +68,10 @@ constexpr uint64_t kWordCounts = 0x100000;
 #endif
 SS_BOTH constexpr uint32_t WordParity(uint64_t word) { return static_cast<uint32_t>(word >> 63); }
 SS_BOTH constexpr uint32_t WordPending(uint64_t word) {
-  return static_cast<uint32_t>(kWordCounts - (word >> 43 & (kWordCounts - 1)));
+  return static_cast<uint32_t>(-(word >> 43) & (kWordCounts - 1));
 }
 SS_BOTH constexpr uint32_t WordExpected(uint64_t word) {
-  return static_cast<uint32_t>(kWordCounts - (word >> 1 & (kWordCounts - 1)));
+  return static_cast<uint32_t>(-(word >> 1) & (kWordCounts - 1));
 }
 SS_BOTH constexpr bool WordAwaitsBytes(uint64_t word) { return (word >> 21 & 0x3fffff) != 0; }
 SS_BOTH constexpr uint64_t MakeWord(uint32_t expected, uint32_t pending, uint32_t parity) {

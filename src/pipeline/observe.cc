@@ -35,7 +35,15 @@ bool SeenRole::Waits(uint32_t barrier) const {
 
 bool SeenRole::Arrives(uint32_t barrier) const {
   const BarrierUse* use = Use(barrier);
-  return use && use->arrivals > 0;
+  return use && use->arrivals + use->later > 0;
+}
+
+std::vector<uint32_t> SeenKernel::Unseen() const {
+  std::vector<uint32_t> offsets;
+  for (const auto& [offset, barrier] : barriers) {
+    if (barrier.arrivals == Arrivals::kNotAll) offsets.push_back(offset);
+  }
+  return offsets;
 }
 
 const SeenPair* SeenKernel::PairOf(uint32_t barrier) const {

@@ -7,7 +7,8 @@
 //   role
 //           does the reverse. The side that a fresh state may pass (parity 1) is the empty one
 //
-// Bulk copies and cp.async complete on a barrier by themselves: they are no arrival of the role.
+// Bulk copies complete on a barrier by themselves: they are no arrival of the role. An arrival that
+// waits for a warp's cp.async is its own, and comes later.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "src/pipeline/arrivals.h"
 #include "src/pipeline/log.h"
 
 namespace ss::pipeline {
@@ -26,7 +28,8 @@ using Place = uint64_t;
 struct BarrierUse {
   uint64_t waits = 0, failed = 0;  // passed, and found it closed at first
   uint64_t arrivals = 0;
-  uint64_t copies = 0;         // bulk copies and other asynchronous arrivals that it issued on it
+  uint64_t later = 0;          // arrivals that come when its copies are done
+  uint64_t copies = 0;         // bulk copies and stores that it issued on it
   bool starts_open = false;    // some warp's first wait in a block had parity 1,
   bool starts_closed = false;  // or parity 0
   Place wait = 0, arrive = 0;  // the first seen
@@ -47,6 +50,7 @@ struct SeenBarrier {
   uint32_t expected = 0;  // arrivals a phase
   uint64_t phases = 0;    // that began, in all watched blocks
   bool bytes = false;     // copies complete on it
+  Arrivals arrivals = Arrivals::kAll;
 };
 
 struct SeenPair {
@@ -64,7 +68,9 @@ struct SeenKernel {
   std::vector<SeenPair> pairs;
   uint64_t named_barriers = 0, cluster_barriers = 0;
   uint64_t module = 0;
+  uint64_t withheld = 0;  // waits of which it cannot be told whether they were early
 
+  std::vector<uint32_t> Unseen() const;  // barriers that have arrivals which were not seen
   std::string BarrierName(uint32_t barrier) const;  // "mbarrier 0x480 (empty, of 0x478)"
   const SeenPair* PairOf(uint32_t barrier) const;
 };

@@ -28,6 +28,7 @@ Moment Knowledge::Tick(uint32_t warp) {
 void Knowledge::Join(const Knowledge& other) {
   if (times_.size() < other.times_.size()) times_.resize(other.times_.size());
   for (size_t i = 0; i < other.times_.size(); ++i) times_[i] = std::max(times_[i], other.times_[i]);
+  open_ended_ = open_ended_ || other.open_ended_;
 }
 
 bool GhostBarrier::IsKnownComplete(uint64_t number, const Knowledge& knowledge) const {
@@ -61,6 +62,10 @@ bool IsArrival(RecordKind kind) {
   return kind >= RecordKind::kArrive && kind <= RecordKind::kArriveDropNoComplete;
 }
 
+uint32_t ArrivalCount(const LogRecord& record) {
+  return std::max<uint32_t>(record.lanes, 1) * std::max<uint32_t>(record.data, 1);
+}
+
 uint64_t NeedFor(uint32_t parity, uint64_t least) {
   return least % 2 != (parity & 1) ? least : least + 1;
 }
@@ -71,7 +76,7 @@ bool Room::Take(const LogRecord& record) {
   const BarrierKey key = KeyOf(launch_, record);
   bool blind = false;
   if (TouchesMbarrier(kind)) {
-    blind = !warp.knows.Has(barriers_[key].init);
+    blind = !warp.knows.Has(barriers_[key].init) && !warp.knows.open_ended();
   }
   switch (kind) {
     case RecordKind::kInit:
@@ -82,6 +87,14 @@ bool Room::Take(const LogRecord& record) {
       break;
     case RecordKind::kTry:
       if (record.result) Passed(warp, key, record);
+      break;
+    case RecordKind::kBulkCopy:
+    case RecordKind::kAsyncStore:
+      // Whoever waits for the bytes knows what was known when they were asked for.
+      barriers_[key].arrived.Join(warp.knows);
+      break;
+    case RecordKind::kAsyncArrive:
+      Arrive(warp, key, record);
       break;
     case RecordKind::kBarEnter:
       named_[{record.block, static_cast<uint32_t>(record.barrier)}].Join(warp.knows);
@@ -119,6 +132,7 @@ void Room::Init(GhostWarp& warp, BarrierKey key) {
   for (auto& [other, state] : warps_) state.waits.erase(key);
 }
 
+// An asynchronous one comes when the warp's copies are done: no sooner than it was issued.
 void Room::Arrive(GhostWarp& warp, BarrierKey key, const LogRecord& record) {
   GhostBarrier& barrier = barriers_[key];
   const Moment moment = warp.knows.Tick(warp.number);
@@ -127,16 +141,31 @@ void Room::Arrive(GhostWarp& warp, BarrierKey key, const LogRecord& record) {
     auto partner = partners_.find(waited.second);
     if (partner != partners_.end() && partner->second == key.second) state.moved = true;
   }
-  if (record.word == 0 || barrier.arrivals.empty()) return;
+  if (!barrier.arrivals.empty()) Count(barrier, key, record, moment);
+}
+
+void Room::Count(GhostBarrier& barrier, BarrierKey key, const LogRecord& record, Moment moment) {
+  const bool later = record.Kind() == RecordKind::kAsyncArrive;
+  if (later ? Seen(key).which != Arrivals::kWithAsync : record.word == 0) return;
   barrier.any = true;
-  barrier.expected = WordExpected(record.word);
-  if (WordParity(record.word) != barrier.phase % 2) {
+  barrier.expected = later ? Seen(key).expected : WordExpected(record.word);
+  // What it will find is not known: it goes into the first phase that has room.
+  const bool next =
+      later ? barrier.count >= barrier.expected : WordParity(record.word) != barrier.phase % 2;
+  if (next) {
     ++barrier.phase;
+    barrier.count = 0;
     barrier.arrivals.emplace_back();
     if (barrier.arrivals.size() > kPhasesKept) barrier.arrivals.pop_front();
   }
   barrier.arrivals_seen = true;
+  barrier.count += ArrivalCount(record);
   barrier.arrivals.back().push_back(moment);
+}
+
+ArrivalsSeen Room::Seen(BarrierKey key) const {
+  const auto it = arrivals_.find(key.second);
+  return it == arrivals_.end() ? ArrivalsSeen{} : it->second;
 }
 
 void Room::Passed(GhostWarp& warp, BarrierKey key, const LogRecord& record) {
@@ -144,13 +173,16 @@ void Room::Passed(GhostWarp& warp, BarrierKey key, const LogRecord& record) {
   GhostWait& wait = warp.waits[key];
   const uint64_t least = wait.any ? wait.need + (wait.moved ? 1 : 0) : 0;
   wait = {true, NeedFor(record.data, least), false};
-  const bool known = record.word != 0 && !barrier.arrivals.empty();
-  const bool ordered =
-      !known || wait.need < 2 || barrier.IsKnownComplete(wait.need - 1, warp.knows);
-  pass_ = {wait.need, known ? barrier.Complete(record.word) : 0, ordered, known};
+  const bool all = Seen(key).which != Arrivals::kNotAll;
+  const bool known = all && record.word != 0 && !barrier.arrivals.empty();
+  const bool found = known && wait.need >= 2 && !barrier.IsKnownComplete(wait.need - 1, warp.knows);
+  const bool ordered = !found || warp.knows.open_ended();
+  pass_ = {wait.need, known ? barrier.Complete(record.word) : 0, ordered, known,
+           !all || (found && ordered)};
   // A role that skips turns may have meant a later phase of that parity than the least one: it is
   // taken to know all that has arrived in this run.
   warp.knows.Join(barrier.arrived);
+  if (!all) warp.knows.LeaveOpen();
 }
 
 }  // namespace ss::pipeline

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/pipeline/arrivals.h"
 #include "src/pipeline/log.h"
 
 namespace ss::pipeline {
@@ -30,8 +31,13 @@ class Knowledge {
   Moment Tick(uint32_t warp);  // an event of its own
   void Join(const Knowledge& other);
 
+  // It has waited for arrivals that were not seen: it may know of anything.
+  bool open_ended() const { return open_ended_; }
+  void LeaveOpen() { open_ended_ = true; }
+
  private:
   std::vector<uint32_t> times_;
+  bool open_ended_ = false;
 };
 
 // The phase that arrivals go into is counted by the parity that each of them found: all arrivals of
@@ -41,6 +47,7 @@ struct GhostBarrier {
   uint32_t expected = 0;  // arrivals a phase
   uint64_t phase = 0;     // of the last arrival
   bool arrivals_seen = false;
+  uint64_t count = 0;  // of `phase`, so far
   Moment init;
   Knowledge arrived;                         // what those who arrived knew
   std::deque<std::vector<Moment>> arrivals;  // of the last phases up to `phase`
@@ -72,6 +79,9 @@ uint32_t RoomOf(const RecordedLaunch& launch, uint32_t block);
 
 bool IsArrival(RecordKind kind);
 
+// Of all its lanes; also of one that is asynchronous.
+uint32_t ArrivalCount(const LogRecord& record);
+
 // Least phase from `least` on that parity `parity` waits for.
 uint64_t NeedFor(uint32_t parity, uint64_t least);
 
@@ -79,14 +89,16 @@ class Room {
  public:
   struct Pass {
     uint64_t need = 0;
-    uint64_t phases = 0;   // at most so many were complete
-    bool ordered = false;  // whatever the schedule, the phase before `need` was
-    bool known = false;    // the object was read
+    uint64_t phases = 0;    // at most so many were complete
+    bool ordered = false;   // whatever the schedule, the phase before `need` was
+    bool known = false;     // the object was read, and all arrivals were seen
+    bool withheld = false;  // whether it was early cannot be told: arrivals were not seen
   };
 
   // `partners`: barrier offset -> the offset that a turn's arrival is on.
-  Room(const RecordedLaunch& launch, const std::map<uint32_t, uint32_t>& partners)
-      : launch_(launch), partners_(partners) {}
+  Room(const RecordedLaunch& launch, const std::map<uint32_t, uint32_t>& partners,
+       const std::map<uint32_t, ArrivalsSeen>& arrivals)
+      : launch_(launch), partners_(partners), arrivals_(arrivals) {}
 
   // Takes the record; says whether its warp touched a barrier whose initialisation it cannot know.
   bool Take(const LogRecord& record);
@@ -100,10 +112,13 @@ class Room {
   GhostWarp& WarpOf(const LogRecord& record);
   void Init(GhostWarp& warp, BarrierKey key);
   void Arrive(GhostWarp& warp, BarrierKey key, const LogRecord& record);
+  void Count(GhostBarrier& barrier, BarrierKey key, const LogRecord& record, Moment moment);
+  ArrivalsSeen Seen(BarrierKey key) const;
   void Passed(GhostWarp& warp, BarrierKey key, const LogRecord& record);
 
   const RecordedLaunch& launch_;
   const std::map<uint32_t, uint32_t>& partners_;
+  const std::map<uint32_t, ArrivalsSeen>& arrivals_;
   std::map<BarrierKey, GhostBarrier> barriers_;
   std::map<WarpKey, GhostWarp> warps_;
   std::map<BarrierKey, Knowledge> named_;  // by block and index

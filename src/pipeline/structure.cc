@@ -33,6 +33,9 @@ struct Reading {
   std::map<uint32_t, uint64_t> waited;   // barrier -> position of the last pass
   std::map<uint32_t, uint64_t> arrived;  // of the last arrival
   std::set<uint32_t> began;              // barriers on which it has waited
+  // Failed looks of first waits: parity, by barrier. One may be read long after it looked, when the
+  // barrier has gone on; the look that passes behind it is of the same wait, and is read at once.
+  std::map<uint32_t, uint32_t> looked;
 };
 
 // "warps 0-3, 8"
@@ -56,6 +59,11 @@ class Structure {
   SeenKernel Find() {
     kernel_.name = launches_.front()->kernel;
     for (const RecordedLaunch* launch : launches_) Read(*launch);
+    for (const auto& [offset, seen] : CountArrivals(launches_)) {
+      SeenBarrier& barrier = kernel_.barriers[offset];
+      barrier.arrivals = seen.which;
+      barrier.expected = seen.expected;
+    }
     FindRoles();
     FindPairs();
     return std::move(kernel_);
@@ -74,6 +82,10 @@ class Structure {
       blocks.insert(record.block);
       Take(launch, record, readings[{record.block, record.warp}]);
     }
+    for (const auto& [warp, reading] : readings) {
+      for (const auto& [barrier, parity] : reading.looked)
+        Begins(warps_[warp.second].uses[barrier], parity);
+    }
     kernel_.blocks_watched += blocks.size();
   }
 
@@ -85,15 +97,20 @@ class Structure {
       case RecordKind::kInit:
         kernel_.barriers.try_emplace(barrier);
         reading.began.erase(barrier);
+        reading.looked.erase(barrier);
         break;
       case RecordKind::kTry:
         Wait(warp, reading, barrier, place, record);
         break;
       case RecordKind::kBulkCopy:
       case RecordKind::kAsyncStore:
-      case RecordKind::kAsyncArrive:
         ++warp.uses[barrier].copies;
         kernel_.barriers[barrier].bytes = true;
+        break;
+      case RecordKind::kAsyncArrive:
+        ++warp.uses[barrier].later;
+        kernel_.barriers[barrier].bytes = true;
+        Arrive(warp, reading, barrier, place);
         break;
       case RecordKind::kBarEnter:
         ++kernel_.named_barriers;
@@ -102,7 +119,9 @@ class Structure {
         ++kernel_.cluster_barriers;
         break;
       default:
-        if (IsArrival(record.Kind())) Arrive(warp, reading, barrier, place);
+        if (!IsArrival(record.Kind())) break;
+        ++warp.uses[barrier].arrivals;
+        Arrive(warp, reading, barrier, place);
     }
   }
 
@@ -113,20 +132,24 @@ class Structure {
     if (!use.wait) use.wait = place;
     if (std::find(use.waits_at.begin(), use.waits_at.end(), place) == use.waits_at.end())
       use.waits_at.push_back(place);
-    if (reading.began.insert(barrier).second)
-      (record.data & 1 ? use.starts_open : use.starts_closed) = true;
     if (!record.result) {
       ++use.failed;
+      if (!reading.began.count(barrier)) reading.looked[barrier] = record.data;
       return;
     }
+    if (reading.began.insert(barrier).second) Begins(use, record.data);
+    reading.looked.erase(barrier);
     ++use.waits;
     reading.waited[barrier] = ++reading.position;
+  }
+
+  static void Begins(BarrierUse& use, uint32_t parity) {
+    (parity & 1 ? use.starts_open : use.starts_closed) = true;
   }
 
   static void Arrive(WarpDeeds& warp, Reading& reading, uint32_t barrier, Place place) {
     BarrierUse& use = warp.uses[barrier];
     if (!use.arrive) use.arrive = place;
-    ++use.arrivals;
     const uint64_t now = ++reading.position;
     const uint64_t before = reading.arrived[barrier];
     reading.arrived[barrier] = now;
@@ -149,7 +172,7 @@ class Structure {
       std::set<Place> arrives;
       for (const auto& [barrier, use] : deeds.uses) {
         if (use.waits + use.failed) waited.insert(barrier);
-        if (use.arrivals && deeds.waits_at.empty()) arrives.insert(use.arrive);
+        if (use.arrivals + use.later && deeds.waits_at.empty()) arrives.insert(use.arrive);
       }
       if (deeds.uses.empty()) continue;
       groups[{deeds.waits_at, waited, arrives}].push_back(warp);
@@ -178,6 +201,7 @@ class Structure {
       all.waits += use.waits;
       all.failed += use.failed;
       all.arrivals += use.arrivals;
+      all.later += use.later;
       all.copies += use.copies;
       all.starts_open = all.starts_open || use.starts_open;
       all.starts_closed = all.starts_closed || use.starts_closed;

@@ -122,7 +122,12 @@ class Jam {
       return;
     }
     const auto barrier = room->barriers().find({crowd.example.block, key.barrier});
-    if (barrier != room->barriers().end() && word != 0) {
+    const std::vector<uint32_t> unseen = kernel_.Unseen();
+    if (std::count(unseen.begin(), unseen.end(), key.barrier)) {
+      finding.details.emplace_back(
+          "arrivals on it were not seen: how many phases are complete, and who else may arrive, is "
+          "unknown");
+    } else if (barrier != room->barriers().end() && word != 0) {
       const uint64_t complete = barrier->second.Complete(word);
       finding.details.push_back(
           fmt::format("{} phases are complete: parity {} is closed", complete, key.parity));

@@ -86,6 +86,7 @@ Json Kernel(const SeenKernel& kernel) {
   for (const auto& [offset, barrier] : kernel.barriers) {
     barriers.push_back({{"offset", offset},
                         {"arrivals", barrier.expected},
+                        {"arrivals_seen", barrier.arrivals != pipeline::Arrivals::kNotAll},
                         {"phases", barrier.phases},
                         {"copies", barrier.bytes}});
   }
@@ -96,6 +97,7 @@ Json Kernel(const SeenKernel& kernel) {
                       {"waits", use.waits},
                       {"failed", use.failed},
                       {"arrivals", use.arrivals},
+                      {"later_arrivals", use.later},
                       {"copies", use.copies}});
     }
     roles.push_back({{"name", role.name}, {"warps", role.warps}, {"uses", uses}});
@@ -110,7 +112,7 @@ Json Kernel(const SeenKernel& kernel) {
 
 std::string PrintObservedJson(const std::vector<ObservedReport>& reports) {
   Json hazards = Json::array(), kernels = Json::array(), unmodelled = Json::array();
-  uint64_t records = 0, dropped = 0, launches = 0, roles = 0;
+  uint64_t records = 0, dropped = 0, launches = 0, roles = 0, unseen = 0, withheld = 0;
   bool complete = true, hung = false;
   const auto miss = [&unmodelled](const char* what, uint64_t count) {
     if (count) unmodelled.push_back({{"name", what}, {"count", count}});
@@ -124,6 +126,8 @@ std::string PrintObservedJson(const std::vector<ObservedReport>& reports) {
       kernels.push_back(Kernel(kernel));
       blocks += kernel.blocks - kernel.blocks_watched;
       roles += kernel.roles.size();
+      unseen += kernel.Unseen().size();
+      withheld += kernel.withheld;
     }
     records += report.seen.records;
     dropped += report.seen.dropped;
@@ -135,6 +139,8 @@ std::string PrintObservedJson(const std::vector<ObservedReport>& reports) {
     complete = complete && report.Complete();
     hung = hung || report.seen.hung;
   }
+  miss("mbarriers with arrivals that were not seen", unseen);
+  miss("waits that may have been early", withheld);
   const Json root = {
       {"schema", 1},
       {"streamsan", {{"version", STREAMSAN_VERSION}}},

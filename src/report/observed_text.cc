@@ -87,7 +87,18 @@ class Printer {
     for (const auto& [offset, barrier] : kernel.barriers) {
       if (!kernel.PairOf(offset)) Alone(kernel, offset, barrier);
     }
+    if (const std::vector<uint32_t> unseen = kernel.Unseen(); !unseen.empty()) {
+      Line(
+          "  {:#x}: {} arrivals that were not seen: {} not judged for being early, owners there "
+          "neither",
+          fmt::join(unseen, ", "), unseen.size() == 1 ? "has" : "have",
+          CountedAre(kernel.withheld, "wait"));
+    }
     Line("");
+  }
+
+  static std::string CountedAre(uint64_t count, const char* noun) {
+    return Counted(count, noun) + (count == 1 ? " is" : " are");
   }
 
   static std::string Roles(const SeenKernel& kernel, const std::vector<uint32_t>& roles) {
@@ -128,11 +139,14 @@ class Printer {
           fmt::format("{} of {} launches beyond the first of their kernel (--launches N)",
                       seen.unwatched, seen.launches));
     uint64_t blocks = 0, watched = 0;
+    size_t unseen = 0;
     for (const SeenKernel& kernel : seen.kernels) {
       if (kernel.barriers.empty()) continue;
       blocks += kernel.blocks;
       watched += kernel.blocks_watched;
+      unseen += kernel.Unseen().size();
     }
+    if (unseen) missing.push_back(fmt::format("arrivals on {}", Counted(unseen, "mbarrier")));
     if (watched < blocks)
       missing.push_back(fmt::format("{} of {} blocks (--blocks N)", blocks - watched, blocks));
     if (seen.graphs)
@@ -153,7 +167,8 @@ class Printer {
 bool ObservedReport::Complete() const {
   if (seen.dropped || seen.unwatched || seen.graphs || seen.cut_short) return false;
   return std::all_of(seen.kernels.begin(), seen.kernels.end(), [](const SeenKernel& kernel) {
-    return kernel.barriers.empty() || kernel.blocks_watched == kernel.blocks;
+    return kernel.barriers.empty() ||
+           (kernel.blocks_watched == kernel.blocks && kernel.Unseen().empty());
   });
 }
 

@@ -70,6 +70,8 @@ class Recorder {
     State& state = state_;
     state = machine_.Start();
     std::vector<bool> failing(program_.agents.size()), gone(program_.agents.size());
+    issued_.assign(program_.agents.size(), false);
+    for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) Issue(agent);
     for (;;) {
       std::vector<uint32_t> able;
       late_ = false;
@@ -84,15 +86,20 @@ class Recorder {
       if (able.empty() && late_) continue;
       if (able.empty()) break;
       const uint32_t agent = able[random_() % able.size()];
-      Take(agent, *machine_.Next(state, agent));
+      const Step& step = *machine_.Next(state, agent);
+      if (failing[agent] && options_.late_looks && step.kind == Step::Kind::kWait)
+        Look(agent, step, false);
+      Take(agent, step);
       failing[agent] = false;
       machine_.Advance(state, agent);
+      Issue(agent);
     }
     for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) {
       const Step* step = machine_.Next(state, agent);
       if (!step) continue;
       const uint32_t barrier = Named(step->barrier) ? 0 : Address(step->barrier);
       if (!barrier) continue;
+      if (failing[agent] && options_.late_looks) Look(agent, *step, false);
       log_.Stuck(block_, agent, barrier, Parity(*step), Pc(agent, *step));
       log_.stuck.back().word = log_.records.back().word = Word(step->barrier);
     }
@@ -123,7 +130,34 @@ class Recorder {
   void Fail(uint32_t agent, const Step& step, std::vector<bool>& failing) {
     if (failing[agent] || random_() % 3) return;
     failing[agent] = true;
-    Touch(agent, RecordKind::kTry, step.barrier, Parity(step), Pc(agent, step), false);
+    if (!options_.late_looks) Look(agent, step, false);
+  }
+
+  // What the patch makes of a look: the parity follows from its outcome and the object as it is
+  // read now.
+  void Look(uint32_t agent, const Step& step, bool passed) {
+    const uint32_t parity = WordParity(Word(step.barrier)) ^ (passed ? 1 : 0);
+    Touch(agent, RecordKind::kTry, step.barrier, parity, Pc(agent, step), passed);
+  }
+
+  bool IsOn(const std::set<std::string>& pipes, uint32_t barrier) const {
+    const Barrier& one = program_.barriers[barrier];
+    return (one.kind == Barrier::Kind::kFull || one.kind == Barrier::Kind::kMbar) &&
+           pipes.count(program_.OwnerName(one)) > 0;
+  }
+
+  // An asynchronous arrival is issued as soon as its role comes to it.
+  void Issue(uint32_t agent) {
+    const Step* step = machine_.Next(state_, agent);
+    if (!step || step->kind != Step::Kind::kArrive || !IsOn(options_.later, step->barrier)) return;
+    log_.Add(block_, agent, RecordKind::kAsyncArrive, Address(step->barrier), 0, Pc(agent, *step))
+        .lanes = static_cast<uint8_t>(step->count);
+    issued_[agent] = true;
+  }
+  bool Came(uint32_t agent) {
+    const bool issued = issued_[agent];
+    issued_[agent] = false;
+    return issued;
   }
 
   static uint32_t Parity(const Step& step) { return step.need % 2 == 0; }
@@ -139,6 +173,7 @@ class Recorder {
     const uint64_t pc = Pc(agent, step);
     switch (step.kind) {
       case Step::Kind::kArrive:
+        if (IsOn(options_.hidden, step.barrier) || Came(agent)) break;
         if (Named(step.barrier)) {
           log_.Add(block_, agent, RecordKind::kBarEnter, 1 + step.barrier, 0, pc);
         } else {
@@ -152,7 +187,7 @@ class Recorder {
         log_.Add(block_, agent, RecordKind::kBulkCopy, Address(step.barrier), 1, pc);
         break;
       case Step::Kind::kWait:
-        Touch(agent, RecordKind::kTry, step.barrier, Parity(step), pc, true);
+        Look(agent, step, true);
         break;
       case Step::Kind::kMeet:
         log_.Add(block_, agent, RecordKind::kBarLeave, 1 + step.barrier, 0, pc);
@@ -170,6 +205,7 @@ class Recorder {
   State state_;
   uint32_t block_ = 0;
   bool late_ = false;
+  std::vector<bool> issued_;  // an agent: its next arrival is on its way
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,12 @@ struct RecorderOptions {
   uint64_t seed = 1;
   uint32_t blocks = 2;
   bool init_barrier = true;  // the block's barrier behind the initialisation
+  // Pipelines and mbarriers on whose full side arrivals are cp.async's: logged when they are
+  // issued, without the object.
+  std::set<std::string> later = {};
+  std::set<std::string> hidden = {};  // on whose full side arrivals are not logged
+  bool late_looks =
+      false;  // a look that failed sleeps until the barrier has gone on, and is read then
 };
 
 // At most 32 agents.
