@@ -29,10 +29,14 @@ void PrintKernel(const KernelSummary& kernel, const std::string& launches) {
   fmt::print("{}{}  {} parameters{}{}\n", kernel.name, arch, kernel.params.size(), launches,
              kernel.resolved() ? "" : "  UNRESOLVED");
   for (const Access& access : kernel.accesses) {
+    const std::string bytes = access.first == access.last
+                                  ? ""
+                                  : fmt::format("  bytes {}-{}{}", access.first, access.last,
+                                                access.scattered ? " scattered" : "");
     fmt::print(
-        "  {:<28} {}{}{}{}\n", Where(access), access.Modes(),
+        "  {:<28} {}{}{}{}{}\n", Where(access), access.Modes(),
         kernel.waits_for_grid && access.before_grid_wait ? "  before the grid-dependency wait" : "",
-        access.polled ? "  polled" : "", access.ambiguous ? "  ambiguous" : "");
+        access.polled ? "  polled" : "", access.ambiguous ? "  ambiguous" : "", bytes);
   }
   for (const std::string& flag : kernel.Flags()) fmt::print("  ! {}\n", flag);
 }

@@ -45,9 +45,12 @@ Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, co
   if ((a.flags | b.flags) & (kAmbiguousOrder | kPolling)) return Confidence::kPossible;
   if (WeaklyEvidenced(first, second)) return Confidence::kPossible;
   auto direction = [](const Entry& entry) { return static_cast<Evidence>(entry.evidence & 0xf); };
+  auto extent = [](const Entry& entry) { return static_cast<Evidence>(entry.evidence >> 4); };
   bool schema = std::max(direction(first), direction(second)) == Evidence::kSchema;
   bool known = first.KnownExtent() && second.KnownExtent();
-  return schema || !known ? Confidence::kLikely : Confidence::kCertain;
+  // The code says which bytes at most; whether this launch gets to the instruction it does not.
+  bool at_most = extent(first) == Evidence::kStatic || extent(second) == Evidence::kStatic;
+  return schema || at_most || !known ? Confidence::kLikely : Confidence::kCertain;
 }
 
 void Checker::JudgeConflicts(const Op& op, size_t index, const Step& step) {

@@ -156,8 +156,16 @@ void Importer::State::UseWord(uint64_t address, const kernels::Access& access, E
   if (address == 0) return;  // null, or nothing that could be an address
   const MemoryMap::Found found = memory_.Find(address);
   if (found.block == nullptr) return counts_.Add(Count::kArgumentsOutside);
-  AddAccess({address, found.limit}, ModeOf(access), found.block->accessed, direction,
-            Evidence::kAssumed);
+  Range range{address, found.limit};
+  const bool known = access.first != access.last;
+  if (known) {  // but nothing outside of the block: that would be another fault than a race
+    range.begin =
+        std::max(address + static_cast<uint64_t>(int64_t{access.first}), found.block->begin);
+    range.end = std::min(address + static_cast<uint64_t>(int64_t{access.last}), found.limit);
+    if (range.begin >= range.end) return counts_.Add(Count::kArgumentsOutside);
+  }
+  AddAccess(range, ModeOf(access), found.block->accessed, direction,
+            known && !access.scattered ? Evidence::kStatic : Evidence::kAssumed);
 }
 
 std::string Importer::State::UseTensorMap(const kernels::Access& access, const Words& words) {

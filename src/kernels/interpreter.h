@@ -25,7 +25,9 @@ struct AccessSite {
   uint8_t modes = 0;
   AccessKind kind = AccessKind::kMemory;
   SetId roots = kNothing;
-  SetId low = kNothing;  // the low half of the address
+  SetId low = kNothing, high = kNothing;  // the halves of the address
+  int32_t displacement = 0;               // that the instruction adds to it
+  uint32_t bytes = 0;                     // of a plain load, store or atomic; 0: not known
 };
 
 class Interpreter {

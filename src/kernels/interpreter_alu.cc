@@ -39,6 +39,20 @@ bool Depends(uint32_t lut, const std::array<LogicInput, 3>& inputs, int which, i
   return false;
 }
 
+// How many of the lowest bits are 0 whatever the inputs hold that are not constants ("i & 0x10").
+int LowZeros(uint32_t lut, const std::array<LogicInput, 3>& inputs) {
+  for (int bit = 0; bit < 32; ++bit) {
+    for (int values = 0; values < 8; ++values) {
+      bool possible = true;
+      for (int i = 0; i < 3; ++i) {
+        possible &= !inputs[i].known || (values >> (2 - i) & 1) == (inputs[i].bits >> bit & 1);
+      }
+      if (possible && (lut >> values & 1)) return bit;
+    }
+  }
+  return 32;
+}
+
 bool IsValue(const Operand& operand) {
   return operand.kind == OperandKind::kRegister || operand.kind == OperandKind::kConstant ||
          operand.kind == OperandKind::kImmediate || operand.kind == OperandKind::kSymbol;
@@ -178,7 +192,7 @@ SetId Interpreter::Difference(const Instruction& in, Operands sources, uint32_t 
                    tag.value() + 4 < kernel_.param_size;
       bool table = tag.kind() == TagKind::kParamTable;
       bool loaded = tag.kind() == TagKind::kLoaded && tag.half() == 0;
-      if (param || table || loaded) (one.negated ? minus : plus).push_back(tag);
+      if (param || table || loaded) (one.negated ? minus : plus).push_back(tag.Unmoved());
     }
   }
   if (plus.empty() || minus.empty() || plus == minus) return kNothing;
@@ -275,12 +289,15 @@ void Interpreter::Logic(const Operand& destination, Operands sources) {
     }
     return PutWord(destination, 0, pool_.Const(result));
   }
-  SetId result = kUnknown;
+  const int zeros = LowZeros(lut, inputs);
+  SetId result = zeros == 0 ? kUnknown : pool_.Multiple(kUnknown, zeros < 32 ? 1u << zeros : 0);
   for (int i = 0; i < 3; ++i) {
     if (inputs[i].known || !pool_.HasPointer(inputs[i].value)) continue;
     int surviving = 0;
     for (int bit = 16; bit < 32; ++bit) surviving += Depends(lut, inputs, i, bit);
     if (surviving < kMinSurvivingBits) continue;
+    // Of two that survive, the result is a mixture and need not be either ("a ^ b").
+    for (int other = 0; other < i; ++other) pool_.NoteSum(inputs[other].value, inputs[i].value);
     result = pool_.Join(result, pool_.PointersOnly(inputs[i].value));
   }
   PutWord(destination, 0, result);

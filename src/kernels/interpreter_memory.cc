@@ -1,5 +1,6 @@
 // Loads, stores, atomics, copies, tensor maps, textures.
 #include <algorithm>
+#include <charconv>
 
 #include "src/kernels/interpreter.h"
 
@@ -30,6 +31,31 @@ bool MayReturn(const Instruction& in) {
   return in.op == OpClass::kLoad || in.op == OpClass::kAtomic;
 }
 
+// Of a type's name (64, S32, F64, BF16x2, F32x4), 0 where it is something else.
+uint32_t BytesOfType(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of("BFSU"), name.size()));
+  uint32_t bits = 0, count = 1;
+  const char* end = name.data() + name.size();
+  auto [rest, failed] = std::from_chars(name.data(), end, bits);
+  if (failed != std::errc{}) return 0;
+  if (rest != end && *rest == 'x') rest = std::from_chars(rest + 1, end, count).ptr;
+  return rest == end && bits <= 128 && count <= 8 ? bits / 8 * count : 0;
+}
+
+// What a load, a store or an atomic touches. Where the type says it, word for word: the size of a
+// prefetch ("LTC128B") is none.
+uint32_t BytesOf(const Instruction& in) {
+  const bool plain = (in.op == OpClass::kLoad && in.opcode != "LDGMC") || in.op == OpClass::kStore;
+  if (plain && !(in.modifiers & kModNarrow)) return 4 * WordsOf(in.modifiers);
+  uint32_t bytes = 0;
+  for (std::string_view mods = in.mods; !mods.empty();) {
+    const size_t dot = mods.find('.');
+    bytes = std::max(bytes, BytesOfType(mods.substr(0, dot)));
+    mods = dot == mods.npos ? "" : mods.substr(dot + 1);
+  }
+  return bytes ? bytes : 4;
+}
+
 uint8_t ModesOf(OpClass op) {
   if (op == OpClass::kLoad) return kRead;
   return op == OpClass::kStore ? kWrite : kUpdate;
@@ -46,6 +72,7 @@ SetId Interpreter::Touch(const Address& address, uint8_t modes, AccessKind kind,
   site.kind = kind;
   site.roots = pool_.Join(site.roots, roots);
   site.low = pool_.Join(site.low, address.low);
+  site.high = pool_.Join(site.high, address.high);
   return roots;
 }
 
@@ -56,6 +83,11 @@ void Interpreter::Global(const Instruction& in, Operands operands) {
   bool local = std::binary_search(local_only_.begin(), local_only_.end(), at_);
   SetId roots = local ? RootsOf(address.low, address.high)
                       : Touch(address, ModesOf(in.op), AccessKind::kMemory, 0);
+  if (!local) {
+    AccessSite& site = accesses_[{at_, 0}];
+    site.displacement = static_cast<int32_t>(address.displacement);
+    site.bytes = in.opcode[0] == 'U' ? 0 : BytesOf(in);  // of uniform ones it is not known
+  }
   if (MayReturn(in)) LoadResults(in, operands, memory, roots, address.displacement);
   if (in.op == OpClass::kStore) StoreValues(in, operands, memory, roots, address.displacement);
 }
@@ -63,7 +95,7 @@ void Interpreter::Global(const Instruction& in, Operands operands) {
 // Destinations stand before the address; two of them share eight words.
 void Interpreter::LoadResults(const Instruction& in, Operands operands, size_t memory, SetId roots,
                               uint32_t displacement) {
-  uint32_t words = WordsOf(in.modifiers);
+  uint32_t words = std::max(WordsOf(in.modifiers), BytesOf(in) / 4);
   size_t destinations =
       std::count_if(operands.begin(), operands.begin() + memory,
                     [](const auto& one) { return one.kind == OperandKind::kRegister; });

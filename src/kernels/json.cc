@@ -18,7 +18,11 @@ Json AccessJson(const Access& access) {
                {"end", access.end},
                {"modes", access.Modes()},
                {"before_grid_wait", access.before_grid_wait}};
+  const bool partly = access.before_grid_wait && access.EarlyModes() != access.Modes();
+  if (partly) json["early_modes"] = access.EarlyModes();
   if (access.stride) json["stride"] = access.stride;
+  if (access.first != access.last) json["bytes"] = {access.first, access.last};
+  if (access.scattered) json["scattered"] = true;
   if (!access.symbol.empty()) json["symbol"] = access.symbol;
   if (access.polled) json["polled"] = true;
   if (access.ambiguous) json["ambiguous"] = true;
@@ -53,13 +57,22 @@ Access ReadAccess(const Json& json) {
   }
   access.offset = json.at("offset");
   access.end = json.at("end");
-  std::string modes = json.at("modes");
+  const std::string modes = json.at("modes");
   access.reads = modes.find('R') != modes.npos;
   access.writes = modes.find('W') != modes.npos;
   access.updates = modes.find('A') != modes.npos;
   access.before_grid_wait = json.at("before_grid_wait");
+  const std::string early = access.before_grid_wait ? json.value("early_modes", modes) : "";
+  access.early_reads = early.find('R') != early.npos;
+  access.early_writes = early.find('W') != early.npos;
+  access.early_updates = early.find('A') != early.npos;
   access.stride = json.value("stride", 0u);
   access.symbol = json.value("symbol", "");
+  if (json.contains("bytes")) {
+    access.first = json["bytes"].at(0);
+    access.last = json["bytes"].at(1);
+  }
+  access.scattered = json.value("scattered", false);
   access.polled = json.value("polled", false);
   access.ambiguous = json.value("ambiguous", false);
   return access;

@@ -31,6 +31,7 @@ class Summary {
 
   void Run() {
     for (const auto& [key, site] : interpreter_.accesses()) Site(site);
+    JoinAmbiguous();
     SetEnds();
     for (auto& [key, access] : accesses_) out_.accesses.push_back(std::move(access));
     for (int32_t offset : differences_) out_.differences.push_back({offset});
@@ -46,7 +47,12 @@ class Summary {
   }
 
  private:
-  using Key = std::tuple<Root, int32_t, uint32_t, std::string>;
+  using Key = std::tuple<Root, int32_t, uint32_t, std::string, bool>;  // the last: ambiguous
+  struct Piece {
+    int32_t begin = 0, end = 0;
+    uint8_t modes = 0;
+    bool early = false;
+  };
 
   void Site(const AccessSite& site) {
     ++out_.access_sites;
@@ -148,8 +154,7 @@ class Summary {
   void Put(const AccessSite& site, Root root, int32_t offset, uint32_t stride,
            const std::string& symbol, bool ambiguous) {
     if (root == Root::kParamTable && (stride < kPointerBytes || stride % kPointerBytes)) stride = 1;
-    Access& access = accesses_[{root, offset, stride, symbol}];
-    bool is_new = !access.reads && !access.writes && !access.updates;
+    Access& access = accesses_[{root, offset, stride, symbol, ambiguous}];
     access.root = root;
     access.offset = offset;
     access.stride = stride;
@@ -157,9 +162,55 @@ class Summary {
     access.reads |= site.modes & kRead;
     access.writes |= site.modes & kWrite;
     access.updates |= site.modes & kUpdate;
-    access.before_grid_wait |= MayBeEarly(site.instruction);
+    const bool early = MayBeEarly(site.instruction);
+    access.before_grid_wait |= early;
+    access.early_reads |= early && site.modes & kRead;
+    access.early_writes |= early && site.modes & kWrite;
+    access.early_updates |= early && site.modes & kUpdate;
     access.polled |= polling_.count(site.instruction) > 0;
-    access.ambiguous = ambiguous && (is_new || access.ambiguous);
+    access.ambiguous = ambiguous;
+    if (root == Root::kParam) pieces_[offset].push_back(PieceOf(site, offset));
+  }
+
+  // From where to where an access of the word at `offset` goes, counted from what the word points
+  // to. Empty where something unknown was added to the pointer.
+  Piece PieceOf(const AccessSite& site, int32_t offset) const {
+    auto is = [&](SetId half, int32_t word) {
+      std::span<const Tag> tags = interpreter_.pool().Tags(half);
+      return tags.size() == 1 && tags[0] == Tag(TagKind::kParam, uint32_t(word));
+    };
+    const bool plain = is(site.low, offset) && is(site.high, offset + 4);
+    if (!plain || site.bytes == 0) return {};
+    const uint32_t end = uint32_t(site.displacement) + site.bytes;  // wraps in nonsense alone
+    return {site.displacement, int32_t(end), site.modes, MayBeEarly(site.instruction)};
+  }
+
+  // Does what is done in one of `modes` reach every byte? `pieces` are sorted.
+  static bool Cover(const std::vector<Piece>& pieces, uint8_t modes, const Access& access) {
+    int32_t upto = access.first;
+    for (const Piece& one : pieces) {
+      if (!(one.modes & modes)) continue;
+      if (one.begin > upto) return false;
+      upto = std::max(upto, one.end);
+    }
+    return upto >= access.last;
+  }
+
+  void SetBytes(Access& access) {
+    std::vector<Piece>& pieces = pieces_[access.offset];
+    std::sort(pieces.begin(), pieces.end(),
+              [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+    const bool known = std::none_of(pieces.begin(), pieces.end(),
+                                    [](const Piece& one) { return one.begin >= one.end; });
+    if (!known) return;
+    access.first = access.last = pieces.front().begin;
+    for (const Piece& one : pieces) access.last = std::max(access.last, one.end);
+    const bool on_both_sides = std::any_of(pieces.begin(), pieces.end(), [&](const Piece& one) {
+      return one.early != pieces.front().early;
+    });
+    access.scattered = on_both_sides || (access.reads && !Cover(pieces, kRead, access)) ||
+                       (access.writes && !Cover(pieces, kWrite, access)) ||
+                       (access.updates && !Cover(pieces, kUpdate, access));
   }
 
   bool MayBeEarly(uint32_t instruction) const {
@@ -189,9 +240,39 @@ class Summary {
     return end;
   }
 
+  // What may be one pointer or another adds nothing where the pointer is certain, in the same mode.
+  void JoinAmbiguous() {
+    for (auto certain = accesses_.begin(); certain != accesses_.end(); ++certain) {
+      if (certain->second.ambiguous) continue;
+      Key key = certain->first;
+      std::get<bool>(key) = true;
+      auto other = accesses_.find(key);
+      if (other == accesses_.end()) continue;
+      Join(certain->second, other->second);
+      const bool left = other->second.reads || other->second.writes || other->second.updates;
+      if (!left) accesses_.erase(other);
+    }
+  }
+
+  static void Join(Access& certain, Access& other) {
+    auto take = [](bool& into, bool& from, bool& early_into, bool& early_from) {
+      if (!into || !from) return;
+      early_into |= early_from;
+      from = early_from = false;
+    };
+    take(certain.reads, other.reads, certain.early_reads, other.early_reads);
+    take(certain.writes, other.writes, certain.early_writes, other.early_writes);
+    take(certain.updates, other.updates, certain.early_updates, other.early_updates);
+    certain.before_grid_wait = certain.early_reads || certain.early_writes || certain.early_updates;
+    other.before_grid_wait = other.early_reads || other.early_writes || other.early_updates;
+    certain.polled |= other.polled && !other.reads;
+    other.polled &= other.reads;
+  }
+
   void SetEnds() {
     for (auto& [key, access] : accesses_) {
       access.end = access.offset + int32_t(kPointerBytes);
+      if (access.root == Root::kParam) SetBytes(access);
       if (access.root == Root::kParamTable) access.end = EndOfTable(access);
       if (access.root == Root::kGlobal) access.end = 0;
       if (access.root == Root::kTensorMap) {
@@ -209,6 +290,7 @@ class Summary {
   std::set<uint32_t> polling_;
   std::map<uint32_t, uint32_t> early_;  // last instruction of a block -> first
   std::map<Key, Access> accesses_;
+  std::map<int32_t, std::vector<Piece>> pieces_;  // of kParam, by offset
   std::set<int32_t> differences_;
   std::set<const char*> hidden_;
   std::vector<std::string> lost_lines_;

@@ -6,13 +6,21 @@
 
 namespace ss::kernels {
 
-std::string Access::Modes() const {
+namespace {
+
+std::string Letters(bool reads, bool writes, bool updates) {
   std::string modes;
   if (reads) modes += 'R';
   if (writes) modes += 'W';
   if (updates) modes += 'A';
   return modes;
 }
+
+}  // namespace
+
+std::string Access::Modes() const { return Letters(reads, writes, updates); }
+
+std::string Access::EarlyModes() const { return Letters(early_reads, early_writes, early_updates); }
 
 std::vector<std::string> KernelSummary::Flags() const {
   std::vector<std::string> flags;

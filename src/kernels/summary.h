@@ -11,7 +11,7 @@
 namespace ss::kernels {
 
 // Changes whenever the same machine code may get another summary; part of every cache key.
-constexpr uint32_t kAnalyserVersion = 3;
+constexpr uint32_t kAnalyserVersion = 4;
 
 enum class Root : uint8_t {
   kParam,       // the pointer in the 8 bytes at `offset` of the parameters
@@ -30,12 +30,19 @@ struct Access {
   bool reads = false;
   bool writes = false;
   bool updates = false;           // atomically
-  bool before_grid_wait = false;  // some of it may run before the kernel's grid-dependency wait
-  bool polled = false;            // read by a loop that spins until the value changes (rule 22a)
+  bool before_grid_wait = false;  // some of it may run before the kernel's grid-dependency wait ...
+  bool early_reads = false, early_writes = false, early_updates = false;  // ... and how
+  bool polled = false;  // read by a loop that spins until the value changes (rule 22a)
+  // kParam: what is touched lies from byte `first` to before byte `last`, counted from where the
+  // pointer points to; equal: not known where it lies.
+  int32_t first = 0, last = 0;
+  // Not all of those between, or not all in every mode, or not all on both sides of the wait.
+  bool scattered = false;
   bool ambiguous = false;  // one of several words that may be the pointer, by sum or by index
   std::string symbol;
 
   std::string Modes() const;  // letters of RWA
+  std::string EarlyModes() const;
 };
 
 // "a - b" went into an address. If the word at `offset` points to memory at the launch (-1: it

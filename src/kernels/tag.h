@@ -32,7 +32,7 @@ enum class TagKind : uint8_t {
   kDifference,     // one pointer's word minus another's went into this
 };
 
-// kind 8 | base 8 | multiple 14 | deep 1 | half 1 | value 32
+// kind 8 | base 8 | multiple 14 | deep or moved 1 | half 1 | value 32
 class Tag {
  public:
   static constexpr uint32_t kMaxMultiple = (1u << 14) - 1;
@@ -60,6 +60,19 @@ class Tag {
   uint32_t half() const { return bits_ >> 32 & 1; }
   uint32_t value() const { return static_cast<uint32_t>(bits_); }
   int32_t offset() const { return static_cast<int32_t>(value()); }
+  // kParam: something was added to the word, so that it is no longer known where in the block it
+  // is.
+  bool moved() const { return kind() == TagKind::kParam && deep(); }
+  Tag Moved() const {
+    Tag tag = *this;
+    if (kind() == TagKind::kParam) tag.bits_ |= uint64_t(1) << 33;
+    return tag;
+  }
+  Tag Unmoved() const {
+    Tag tag = *this;
+    if (kind() == TagKind::kParam) tag.bits_ &= ~(uint64_t(1) << 33);
+    return tag;
+  }
   Tag Base() const { return Tag(base_kind(), value(), multiple()); }
   Tag OtherHalf() const {
     Tag tag = *this;

@@ -77,6 +77,15 @@ void Collapse(std::vector<Tag>& tags, Predicate predicate, Tag any) {
   if (!has_any) tags.push_back(any);
 }
 
+// The word itself is one of the places to which it may have been moved. `tags` are sorted.
+void DropPlain(std::vector<Tag>& tags) {
+  if (std::none_of(tags.begin(), tags.end(), [](Tag tag) { return tag.moved(); })) return;
+  const std::vector<Tag> all = tags;
+  std::erase_if(tags, [&](Tag tag) {
+    return !(tag == tag.Moved()) && std::binary_search(all.begin(), all.end(), tag.Moved());
+  });
+}
+
 Tag AddNumbers(Tag x, Tag y) {
   uint32_t sum = x.value() + y.value();
   if (x.kind() == TagKind::kConst && y.kind() == TagKind::kConst) return {TagKind::kConst, sum};
@@ -141,6 +150,7 @@ void TagPool::Clear() {
 void TagPool::Normalise(std::vector<Tag>& tags) {
   std::vector<Tag> numbers;
   bool wide = false;
+  DropPlain(tags);
   for (Tag tag : tags) {
     if (!tag.IsNumber()) continue;
     wide |= tag.kind() == TagKind::kWide;
@@ -210,7 +220,7 @@ void TagPool::AddTo(std::span<const Tag> left, std::span<const Tag> right, std::
   for (Tag tag : left) {
     if (tag.IsNumber()) continue;
     bool movable = IsAddress(tag) || IsStack(tag);
-    if (!movable) out.push_back(tag);
+    if (!movable) out.push_back(tag.Moved());
     for (Tag by : right) {
       if (movable) out.push_back(Moved(tag, by));
     }
@@ -221,7 +231,10 @@ void TagPool::NoteSums(std::span<const Tag> left, std::span<const Tag> right) {
   for (Tag x : left) {
     if (!x.IsPointerWord()) continue;
     for (Tag y : right) {
-      if (y.IsPointerWord() && !(x == y)) added_.emplace_back(std::min(x, y), std::max(x, y));
+      const Tag a = x.Unmoved(), b = y.Unmoved();
+      if (b.IsPointerWord() && !(a == b) && !WereAdded(a, b)) {
+        added_.emplace_back(std::min(a, b), std::max(a, b));
+      }
     }
   }
 }
@@ -324,7 +337,7 @@ bool TagPool::AsConst(SetId set, uint32_t* value) const {
 }
 
 bool TagPool::WereAdded(Tag a, Tag b) const {
-  std::pair<Tag, Tag> pair(std::min(a, b), std::max(a, b));
+  std::pair<Tag, Tag> pair(std::min(a.Unmoved(), b.Unmoved()), std::max(a.Unmoved(), b.Unmoved()));
   return std::find(added_.begin(), added_.end(), pair) != added_.end();
 }
 

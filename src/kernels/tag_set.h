@@ -57,6 +57,8 @@ class TagPool {
   SetId MarksOf(SetId a);  // the marks of differences alone
   bool AsConst(SetId set, uint32_t* value) const;
 
+  // The two went into one value, by whatever means.
+  void NoteSum(SetId a, SetId b) { NoteSums(Tags(a), Tags(b)); }
   // Were the two ever added to each other (as opposed to: one or the other)?
   bool WereAdded(Tag a, Tag b) const;
 

@@ -119,6 +119,23 @@ TEST(Evidence, AKnownRangeThatHoldsThePointerIsCompared) {
   EXPECT_EQ(AnalyseProgram(program, BeginningsOnly()).findings.size(), 1u);
 }
 
+// Two words of one block by their own pointers; a third kernel is given the first one's.
+TEST(Evidence, BytesThatTheCodeTellsAreApartOrMeetForLikely) {
+  Program program = FromLitmus(
+      "stream a\nstream b\nstream c\nalloc X 8K device\n"
+      "a: kernel low write X[0:4]\n"
+      "b: kernel high write X[4:8]\n"
+      "c: kernel reader read X[0:4]\n");
+  for (const char* kernel : {"low", "high", "reader"}) {
+    Weaken(program, kernel, Evidence::kStatic, Evidence::kStatic);
+  }
+  std::vector<Finding> findings = FindingsOf(program);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].first.name, "low");
+  EXPECT_EQ(findings[0].second.name, "reader");
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+}
+
 TEST(Evidence, AnAssumedUseOfAFreedBlockSettlesNothing) {
   Program program = FromLitmus(
       "stream a\nstream b\nalloc X 8K on a\n"

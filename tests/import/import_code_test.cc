@@ -109,6 +109,24 @@ TEST_F(Code, NcclsKernelsAreNotRead) {
   })) << ::testing::PrintToString(notes);
 }
 
+// Neighbouring words of one block, each given a pointer of its own: known apart.
+TEST_F(Code, KnownBytesAreTheExtent) {
+  kernels::Access word = Touches(0, "W"), before = Touches(8, "R"), parts = Touches(16, "W");
+  word.first = 0, word.last = 4;
+  before.first = -8, before.last = 8;
+  parts.first = 0, parts.last = 100, parts.scattered = true;
+  Know({word, before, parts});
+  const Seen kernel = Launch({0, kX + 4, 8, kX, 16, kY + kSize - 50});
+  ASSERT_EQ(kernel.accesses.size(), 3u);
+  EXPECT_EQ(kernel.accesses[0].begin, kX + 4);
+  EXPECT_EQ(kernel.accesses[0].end, kX + 8);
+  EXPECT_EQ(kernel.accesses[0].extent, Evidence::kStatic);
+  EXPECT_EQ(kernel.accesses[1].begin, kX) << "not beyond the block";
+  EXPECT_EQ(kernel.accesses[1].end, kX + 8);
+  EXPECT_EQ(kernel.accesses[2].end, kY + kSize);
+  EXPECT_EQ(kernel.accesses[2].extent, Evidence::kAssumed);
+}
+
 TEST_F(Code, OneOfSeveralWordsIsNoProof) {
   kernels::Access access = Touches(0, "W");
   access.ambiguous = true;

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/kernels/fixture.h"
 #include "tests/kernels/truth.h"
 
@@ -58,12 +60,67 @@ INSTANTIATE_TEST_SUITE_P(
         Set{"basic", "basic", 90, 61, kPrecision, kOfPointers, kRecall},
         Set{"basic", "basic", 100, 61, kPrecision, kOfPointers, kRecall},
         Set{"more", "more", 80, 36, .95, .99, 1}, Set{"more", "more", 90, 40, .95, .99, 1},
-        Set{"more", "more", 100, 40, .95, .99, 1}, Set{"tma", "tma", 90, 16, 1, 1, 1},
-        Set{"tma", "tma", 100, 16, 1, 1, 1},
+        Set{"more", "more", 100, 40, .95, .99, 1}, Set{"odd", "odd", 80, 49, .97, .99, .99},
+        Set{"odd", "odd", 90, 51, .97, .99, .99}, Set{"odd", "odd", 100, 51, .97, .99, .99},
+        Set{"tma", "tma", 90, 16, 1, 1, 1}, Set{"tma", "tma", 100, 16, 1, 1, 1},
         Set{"basicg", "basic", 80, 61, kUnoptimised, kUnoptimisedOfPointers, kUnoptimisedRecall},
         Set{"basicg", "basic", 90, 61, kUnoptimised, kUnoptimisedOfPointers, kUnoptimisedRecall},
         Set{"basicg", "basic", 100, 61, kUnoptimised, kUnoptimisedOfPointers, kUnoptimisedRecall}),
     [](const auto& info) { return fmt::format("{}_sm{}", info.param.name, info.param.arch); });
+
+// "@0=0-4 @2=-8-400s": the bytes that a summary knows, by parameter.
+std::string BytesOf(const KernelSummary& summary) {
+  std::string text;
+  for (const Access& access : summary.accesses) {
+    if (access.first == access.last) continue;
+    size_t ordinal = 0;
+    while (ordinal + 1 < summary.params.size() &&
+           int32_t(summary.params[ordinal + 1].offset) <= access.offset) {
+      ++ordinal;
+    }
+    text += fmt::format("{}@{}={}-{}{}", text.empty() ? "" : " ", ordinal, access.first,
+                        access.last, access.scattered ? "s" : "");
+  }
+  return text;
+}
+
+std::map<std::string, std::string> BytesByKernel(const std::string& set, int arch) {
+  auto fixture = LoadFixture(set, arch);
+  Analyser analyser(fixture->cubin, fixture->code);
+  std::map<std::string, std::string> bytes;
+  for (const KernelSummary& summary : analyser.All()) bytes[summary.name] = BytesOf(summary);
+  return bytes;
+}
+
+// Known where nothing but constants went into the address; with an index, in a loop, behind a mask
+// or a choice they are not. All of what the source says, and no byte more or less.
+TEST(KnownBytes, OfFixedPlacesAlone) {
+  const std::string source = ReadTestFile(fmt::format("{}/tests/kernels/odd.cu", SS_SOURCE_DIR));
+  const auto truths = ReadTruth(source), bytes = ReadTruth(source, "//BYTES ");
+  ASSERT_GT(bytes.size(), 10u);
+  for (int arch : {80, 90, 100}) {
+    size_t known = 0;
+    for (const auto& [kernel, found] : BytesByKernel("odd", arch)) {
+      if (!truths.contains(kernel)) continue;
+      const auto expected = bytes.find(kernel);
+      const std::string line = expected == bytes.end() ? "" : expected->second;
+      EXPECT_EQ(found, line.substr(std::min(line.size(), line.find_first_not_of(' '))))
+          << kernel << " sm_" << arch;
+      known += !found.empty();
+    }
+    EXPECT_GT(known, 10u) << arch;
+  }
+}
+
+TEST(KnownBytes, OfOrdinaryKernels) {
+  for (int arch : {80, 90, 100}) {
+    std::map<std::string, std::string> bytes = BytesByKernel("basic", arch);
+    EXPECT_EQ(bytes["list"], "@1=0-4") << arch;
+    EXPECT_EQ(bytes["volatile_k"], "@0=0-4 @1=0-4") << arch;
+    EXPECT_EQ(bytes["atomics"], "@0=0-8 @1=0-8 @2=0-4 @3=0-4 @4=0-4") << arch;
+    EXPECT_EQ(bytes["saxpy"], "") << arch;
+  }
+}
 
 }  // namespace
 }  // namespace ss::kernels

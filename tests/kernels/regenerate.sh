@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the fixtures anew from the .cu files; needs nvcc, nvdisasm and zstd. The truth lines are checked
 # against what comes out by kernels_truth_test, so a new compiler version may ask for a look at them.
-# Usage: regenerate.sh [SET...]    default: basic basicg tma more small
+# Usage: regenerate.sh [SET...]    default: basic basicg tma more odd small
 set -eu
 cd "$(dirname "$0")"
 nvcc=${NVCC:-nvcc}
@@ -48,7 +48,7 @@ fat() {
     --compress-mode=size -o fixtures/small_zstd.fatbin small.cu
 }
 
-[ $# -gt 0 ] || set -- basic basicg tma more small
+[ $# -gt 0 ] || set -- basic basicg tma more odd small
 for set in "$@"; do
   case $set in
     small) fat ;;

@@ -149,13 +149,13 @@ Items WithoutAmbiguousTables(const Items& missing, const KernelSummary& summary)
 
 }  // namespace
 
-std::map<std::string, std::string> ReadTruth(const std::string& source) {
+std::map<std::string, std::string> ReadTruth(const std::string& source, const std::string& kind) {
   std::map<std::string, std::string> lines;
   std::istringstream in(source);
   for (std::string line; std::getline(in, line);) {
     size_t colon = line.find(':');
-    if (!line.starts_with("//GT ") || colon == std::string::npos) continue;
-    lines[line.substr(5, colon - 5)] = line.substr(colon + 1);
+    if (!line.starts_with(kind) || colon == std::string::npos) continue;
+    lines[line.substr(kind.size(), colon - kind.size())] = line.substr(colon + 1);
   }
   return lines;
 }

@@ -45,8 +45,9 @@ struct Score {
   double Recall() const { return right + missing ? double(right) / (right + missing) : 1; }
 };
 
-// Kernel -> its truth line, raw.
-std::map<std::string, std::string> ReadTruth(const std::string& source);
+// Kernel -> its truth line, raw; or its line of another kind.
+std::map<std::string, std::string> ReadTruth(const std::string& source,
+                                             const std::string& kind = "//GT ");
 
 Truth ParseTruth(const std::string& line, const std::vector<Parameter>& params);
 
