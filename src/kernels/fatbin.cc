@@ -99,7 +99,8 @@ void ReadContainer(std::string_view file, uint64_t at, uint64_t end, const Entry
     entry.kind = KindOf(raw.kind);
     entry.arch = static_cast<int>(raw.arch);
     entry.offset = at + raw.header_bytes;
-    if (!wanted || wanted(entry.kind, entry.arch)) {
+    const bool readable = entry.kind != EntryKind::kOther;  // how others are packed is not known
+    if (readable && (!wanted || wanted(entry.kind, entry.arch))) {
       entry.error = Unpack(raw, file.substr(entry.offset, raw.stored_bytes), entry);
     }
     out.push_back(std::move(entry));

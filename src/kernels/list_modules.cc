@@ -33,6 +33,10 @@ Result<ModuleList> ListModules(std::string_view file, const std::string& place) 
           entry.arch));
     } else if (entry.kind == EntryKind::kCubin) {
       list.images.push_back({where, std::move(entry.image)});
+    } else {
+      list.notes.push_back(fmt::format(
+          "{}: neither machine code nor PTX (what link-time optimisation works on, perhaps)",
+          where));
     }
   }
   // Nothing but damage: wrong input, not an empty answer.

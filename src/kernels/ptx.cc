@@ -49,7 +49,7 @@ Result<std::string> CompilePtx(const std::string& ptx, int arch, const std::stri
   // A text that came with its terminating zero ends there.
   std::string_view text = std::string_view(ptx).substr(0, ptx.find('\0'));
   if (Result<void> written = source.Write(text); !written) return tl::unexpected(written.error());
-  if (Result<void> written = cubin.Write(""); !written) return tl::unexpected(written.error());
+  if (Result<void> written = cubin.Create(); !written) return tl::unexpected(written.error());
   Result<std::string> ran = CaptureOutput(
       {*program, "--gpu-name", architecture, "--output-file", cubin.path(), source.path()},
       kTimeoutSeconds);

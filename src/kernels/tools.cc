@@ -1,5 +1,6 @@
 #include "src/kernels/tools.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -83,25 +84,33 @@ Result<std::string> FindTool(const std::string& name, const std::string& variabl
   return Fail("", name + " was not found", remedy);
 }
 
-Result<void> TemporaryFile::Write(std::string_view bytes) {
+Result<void> TemporaryFile::Create() {
   std::error_code ignored;
   path_ = (fs::temp_directory_path(ignored) / "streamsan-code-XXXXXX").string();
-  int fd = mkostemp(path_.data(), 0);
-  if (fd < 0) {
-    return Fail(path_, "cannot be created", "set TMPDIR to a directory that can be written");
-  }
+  fd_ = mkostemp(path_.data(), O_CLOEXEC);
+  named_ = fd_ >= 0;
+  if (named_) return {};
+  return Fail(path_, "cannot be created", "set TMPDIR to a directory that can be written");
+}
+
+Result<void> TemporaryFile::Write(std::string_view bytes) {
+  if (Result<void> created = Create(); !created) return created;
   while (!bytes.empty()) {
-    ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written <= 0) break;
+    ssize_t written = write(fd_, bytes.data(), bytes.size());
+    if (written <= 0) return Fail(path_, "cannot be written: is the disk full?");
     bytes.remove_prefix(static_cast<size_t>(written));
   }
-  close(fd);
-  if (!bytes.empty()) return Fail(path_, "cannot be written: is the disk full?");
+  const std::string open = fmt::format("/proc/{}/fd/{}", getpid(), fd_);
+  if (access(open.c_str(), R_OK) != 0) return {};  // keeps its name
+  unlink(path_.c_str());
+  named_ = false;
+  path_ = open;
   return {};
 }
 
 TemporaryFile::~TemporaryFile() {
-  if (!path_.empty()) unlink(path_.c_str());
+  if (fd_ >= 0) close(fd_);
+  if (named_) unlink(path_.c_str());
 }
 
 }  // namespace ss::kernels

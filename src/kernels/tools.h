@@ -14,18 +14,23 @@ namespace ss::kernels {
 Result<std::string> FindTool(const std::string& name, const std::string& variable,
                              const std::string& package);
 
-// Goes away with the object.
+// Goes away with the object. One that is only read has no name in any directory from when it is
+// written: nothing of it is left where this process is killed.
 class TemporaryFile {
  public:
   TemporaryFile() = default;
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
-  // Once.
+  // One of the two, once.
   Result<void> Write(std::string_view bytes);
+  Result<void> Create();  // empty, for another program to write
+  // For programs that this process starts.
   const std::string& path() const { return path_; }
 
  private:
+  int fd_ = -1;
+  bool named_ = false;
   std::string path_;
 };
 

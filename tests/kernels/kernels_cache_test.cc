@@ -12,6 +12,7 @@
 #include "src/kernels/json.h"
 #include "src/kernels/modules.h"
 #include "src/kernels/process.h"
+#include "src/kernels/tools.h"
 #include "tests/kernels/fixture.h"
 
 namespace ss::kernels {
@@ -47,6 +48,8 @@ KernelSummary Example() {
   summary.params = {{0, 8}, {8, 512}};
   Access table{Root::kParamTable, 8, 264, 16};
   table.writes = table.updates = table.polled = table.before_grid_wait = true;
+  table.early_writes = table.scattered = true;
+  table.first = -8, table.last = 400;
   Access global{Root::kGlobal, 0, 0, 0};
   global.reads = global.ambiguous = true;
   global.symbol = "counter";
@@ -151,6 +154,19 @@ TEST(Process, OneThatNeverStopsPrintingIsStopped) {
   Result<std::string> got = CaptureOutput({"yes"}, 600, nullptr, 1 << 20);
   ASSERT_FALSE(got.has_value());
   EXPECT_EQ(got.error().message, "printed more than 1048576 bytes");
+}
+
+// Nothing can be left of it where this process is killed.
+TEST_F(CacheTest, WhatAnotherProgramReadsHasNoNameInADirectory) {
+  setenv("TMPDIR", directory_.c_str(), 1);
+  TemporaryFile file, named;
+  const bool written = file.Write("machine code").has_value();
+  const bool empty = fs::is_empty(directory_);
+  const bool created = named.Create().has_value();
+  unsetenv("TMPDIR");
+  EXPECT_TRUE(written && empty && created);
+  EXPECT_EQ(CaptureOutput({"cat", file.path()}, 60).value_or(""), "machine code");
+  EXPECT_EQ(OnlyFile(), named.path()) << "what another program writes has one";
 }
 
 TEST(Process, ANamedDisassemblerThatIsNotThereIsSaid) {

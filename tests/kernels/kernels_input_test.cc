@@ -138,6 +138,19 @@ TEST(FatbinReader, DamageIsSaidAndNothingCrashes) {
   }
 }
 
+// Code for link-time optimisation and the like: packed in ways of its own.
+TEST(FatbinReader, WhatIsNeitherMachineCodeNorPtxIsNamed) {
+  std::string image = Fatbin("small_zstd.fatbin");
+  const size_t before = ListModules(image, "f").value().images.size();
+  image[16] = 8;  // the kind of the first entry
+  image[16 + 64 + 20] ^= 1;
+  Result<ModuleList> list = ListModules(image, "f");
+  ASSERT_TRUE(list.has_value());
+  EXPECT_EQ(list->images.size(), before - 1);
+  ASSERT_FALSE(list->notes.empty());
+  EXPECT_NE(list->notes[0].find("neither machine code nor PTX"), std::string::npos);
+}
+
 TEST(Lz4, BlocksByHand) {
   std::string out;
   EXPECT_TRUE(UnpackLz4(std::string("\x50"
