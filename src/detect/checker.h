@@ -206,6 +206,7 @@ class Checker {
 // Whether it rests on a word that was not proven to be followed, or on ranges that may not meet:
 // such a finding is `possible` at most, and stands for no other one.
 bool WeaklyEvidenced(const Entry& first, const Entry& second);
+bool NeedsTrigger(const Step& step, const Entry& first);
 Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, const Op& b);
 
 }  // namespace ss

@@ -41,6 +41,12 @@ bool WeaklyEvidenced(const Entry& first, const Entry& second) {
   return !same_begin && !known_holds;
 }
 
+// Does the first one end before the step starts, only because no kernel between them lets its
+// dependents start early (rule 13)?
+bool NeedsTrigger(const Step& step, const Entry& first) {
+  return step.ended != nullptr && step.ended->Get(first.lane) >= first.epoch;
+}
+
 Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, const Op& b) {
   if ((a.flags | b.flags) & (kAmbiguousOrder | kPolling)) return Confidence::kPossible;
   if (WeaklyEvidenced(first, second)) return Confidence::kPossible;
@@ -119,7 +125,7 @@ void Checker::JudgeTenant(const Op& op, size_t index, const Step& step,
       continue;
     }
     ReportRace(op, index, step, merged, false);
-    if (WeaklyEvidenced(merged.first, merged.second)) continue;
+    if (WeaklyEvidenced(merged.first, merged.second) || NeedsTrigger(step, merged.first)) continue;
     Clock source = order_.Frontier(merged.first.lane);
     // Beside its stream's lane (rule 13): what the first one's stream has queued now includes this.
     if (step.stream != nullptr && step.lane != step.stream->lane) {
@@ -146,7 +152,7 @@ void Checker::KeepEntry(const Conflict& conflict) {
   });
 }
 
-void Checker::ReportRace(const Op& op, size_t index, const Step&, const Conflict& merged,
+void Checker::ReportRace(const Op& op, size_t index, const Step& step, const Conflict& merged,
                          bool absorbed) {
   Tenant& tenant = *merged.tenant;
   if (!absorbed) found_on_.push_back(&tenant);
@@ -159,6 +165,7 @@ void Checker::ReportRace(const Op& op, size_t index, const Step&, const Conflict
   finding.code = CodeOf(merged.first, merged.second);
   finding.absorbed = absorbed;
   finding.confidence = ConfidenceOf(merged.first, merged.second, first, op);
+  if (NeedsTrigger(step, merged.first)) finding.confidence = Confidence::kPossible;
   const uint64_t end = EndOf(merged.first, merged.second, merged.end);
   finding.buffer = MakeBuffer(tenant, merged.begin, end);
   finding.first = MakeSite(merged.first, tenant);

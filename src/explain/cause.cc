@@ -118,7 +118,7 @@ class Explainer {
       Say(3, first, "{} did op {} and nothing hands that over to {}", producer.name, At(first).id,
           consumer.name);
     }
-    Programmatic(second);
+    Programmatic(first, second);
     // A slot's first use may well wait for an event that nobody has recorded yet: by itself that
     // explains nothing.
     const bool explained = std::any_of(reasons_.begin(), reasons_.end(), [](const Reason& reason) {
@@ -182,11 +182,18 @@ class Explainer {
     }
   }
 
-  void Programmatic(size_t second) {
+  void Programmatic(size_t first, size_t second) {
     const Op& op = At(second);
     if (op.kind != OpKind::kKernel || (op.flags & kPdl) == 0 || (op.flags & kPdlWait) != 0) return;
-    Say(1, second,
-        "op {} was launched programmatically and does not wait for its grid dependencies", op.id);
+    const size_t next = second + 1;
+    const bool later =
+        next < tape_.ops->size() && At(next).flags & kAfterGridWait && At(next).stream == op.stream;
+    Say(1, second, "op {} was launched programmatically and {}", op.id,
+        later ? "touches this before it waits for its grid dependencies"
+              : "does not wait for its grid dependencies");
+    if (At(first).stream != op.stream || (At(first).flags & kNoTrigger) == 0) return;
+    Say(2, first, "the code of op {} lets no kernel behind it start before it has ended",
+        At(first).id);
   }
 
   void HostConsumer(size_t first, size_t second, const End& producer, const End& consumer) {

@@ -32,8 +32,8 @@ namespace ss {
   X(kAssumedPdlWaits, false, \
     "programmatic launches are assumed to begin with a grid-dependency wait") \
   X(kEarlyPdlAccesses, true, \
-    "programmatic launches touch memory before their grid-dependency wait, and are judged as if " \
-    "they did not") \
+    "programmatic launches in graphs or with annotations touch memory before their " \
+    "grid-dependency wait, and are judged as if they did not") \
   X(kArgumentsOutside, true, \
     "kernel arguments that are followed pointed to memory that is not known") \
   X(kTakenAsPointers, true, \

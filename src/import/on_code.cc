@@ -79,13 +79,30 @@ bool Importer::State::UseSummary(const Function& function, const trace::WORDS& w
     const bool pointer = difference.offset < 0 || IsLive(launch, difference.offset);
     if (pointer && reason.empty()) reason = "the difference of two pointers goes into an address";
   }
+  const bool splits = op.flags & kPdlWait && TouchesBeforeItsWait(function);
   for (const kernels::Access& access : summary.accesses) {
     std::string lacking = UseAccess(access, summary, launch, op);
     if (reason.empty()) reason = std::move(lacking);
+    if (splits && access.before_grid_wait) AddEarlyPart(access);
+    early_.resize(held_.LastAccesses().size(), false);
   }
   if (reason.empty()) return true;
   Unresolved(function, reason);
   return false;
+}
+
+// What of the accesses just added may come before the kernel's grid-dependency wait, once more.
+void Importer::State::AddEarlyPart(kernels::Access access) {
+  access.reads = access.early_reads;
+  access.writes = access.early_writes;
+  access.updates = access.early_updates;
+  const std::span<const Access> added = held_.LastAccesses().subspan(early_.size());
+  early_.resize(early_.size() + added.size(), false);
+  for (Access early : std::vector<Access>(added.begin(), added.end())) {
+    early.mode = ModeOf(access);
+    held_.AddAccess(early);
+    early_.push_back(true);
+  }
 }
 
 bool Importer::State::IsLive(const Words& words, int32_t offset) {

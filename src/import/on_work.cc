@@ -49,6 +49,7 @@ void Importer::State::On(const trace::Launch& record) {
   Op& op = EmitOn(OpKind::kKernel, stream, record.stack);
   op.name = doings_.Name(function.name, now_.life->doing);
   if (record.kind & kProgrammaticBit) op.flags |= PdlFlags(function);
+  if (LetsNobodyStartEarly(function)) op.flags |= kNoTrigger;
   EventId start = record.start_event == 0 ? 0 : EventOf(record.start_event, record.context);
   if (start != 0 && building_) {  // as with any event that is recorded while capturing
     if (OpenCapture* capture = CaptureOf(stream.id)) {
@@ -62,6 +63,8 @@ void Importer::State::On(const trace::Launch& record) {
     op.flags |= kLaunchEvent;
     op.object = start;
   }
+  early_.clear();
+  bool annotated = false;
   bool resolved = FindAccesses(function, record.words, op);
   if (!now_.life->tensors.empty()) resolved = UseSchema(function, resolved);
   if (!now_.life->notes.empty()) {
@@ -71,6 +74,7 @@ void Importer::State::On(const trace::Launch& record) {
                 Evidence::kAnnotated);
     }
     resolved = resolved || notes.accesses || notes.fill;
+    annotated = notes.accesses;
   }
   ++function.launches;
   ++launches_;
@@ -79,6 +83,12 @@ void Importer::State::On(const trace::Launch& record) {
   touch.event = start;
   touch.changes_event = start != 0;
   CheckOverlap(op, touch);
+  if (std::find(early_.begin(), early_.end(), true) == early_.end()) return;
+  if (building_ || annotated) {  // a graph's node is one operation; annotations do not say when
+    counts_.Add(Count::kEarlyPdlAccesses);
+  } else {
+    SplitAtGridWait(op, touch);
+  }
 }
 
 // Rule 13. Where nobody has read the code, the kernel that orders more is assumed.
@@ -88,12 +98,53 @@ uint32_t Importer::State::PdlFlags(const Function& function) {
     counts_.Add(Count::kAssumedPdlWaits);
     return kPdl | kPdlWait;
   }
-  if (!code->summary.waits_for_grid) return kPdl;
+  return code->summary.waits_for_grid ? kPdl | kPdlWait : kPdl;
+}
+
+bool Importer::State::LetsNobodyStartEarly(const Function& function) {
+  const kernels::KernelEntry* code = function.code.get();
+  return code != nullptr && code->state == kernels::KernelEntry::kReady &&
+         code->summary.resolved() && !code->summary.launches_dependents;
+}
+
+// Of a kernel that has a wait, and whose summary is whole.
+bool Importer::State::TouchesBeforeItsWait(const Function& function) {
+  const kernels::KernelEntry* code = function.code.get();
+  if (code == nullptr || code->state != kernels::KernelEntry::kReady) return false;
+  if (!code->summary.resolved() || !code->summary.waits_for_grid) return false;
   const auto& accesses = code->summary.accesses;
-  const bool early = std::any_of(accesses.begin(), accesses.end(),
-                                 [](const auto& access) { return access.before_grid_wait; });
-  if (early) counts_.Add(Count::kEarlyPdlAccesses);
-  return kPdl | kPdlWait;
+  return std::any_of(accesses.begin(), accesses.end(),
+                     [](const auto& access) { return access.before_grid_wait; });
+}
+
+// What a kernel touches before its grid-dependency wait is not ordered behind the kernel that it
+// was launched behind, what it touches after the wait is: two operations in the stream, of which
+// the second one carries the wait.
+void Importer::State::SplitAtGridWait(Op& op, const Touch& touch) {
+  const std::vector<Access> late = TakeLateParts();
+  op.flags &= ~uint32_t{kPdlWait};
+  const Op first = op;
+  Op& rest = Emit(OpKind::kKernel);
+  const OpId id = rest.id;
+  rest = first;
+  rest.id = id;
+  rest.access_count = 0;
+  rest.flags = (first.flags & ~uint32_t{kLaunchEvent}) | kPdlWait | kAfterGridWait;
+  rest.object = 0;
+  for (const Access& access : late) held_.AddAccess(access);
+  CheckOverlap(rest, touch);
+}
+
+// Leaves the early parts alone with the last operation; what it touches at any time is returned.
+std::vector<Access> Importer::State::TakeLateParts() {
+  std::vector<Access> early, late;
+  const std::span<const Access> all = held_.LastAccesses();
+  for (size_t i = 0; i < all.size(); ++i) {
+    (i < early_.size() && early_[i] ? early : late).push_back(all[i]);
+  }
+  held_.ClearAccesses();
+  for (const Access& access : early) held_.AddAccess(access);
+  return late;
 }
 
 // What the machine code says, else what the program declared; true if that is all.

@@ -179,6 +179,11 @@ class Importer::State {
   bool FindAccesses(const Function& function, const trace::WORDS& words, Op& op);
   bool PointsNowhere(const trace::WORDS& words);
   uint32_t PdlFlags(const Function& function);
+  static bool LetsNobodyStartEarly(const Function& function);
+  static bool TouchesBeforeItsWait(const Function& function);
+  void SplitAtGridWait(Op& op, const Touch& touch);
+  std::vector<Access> TakeLateParts();
+  void AddEarlyPart(kernels::Access access);
   Taken TakeNotes(Op& op, uint64_t raw_stream);
   void DropNotes(uint64_t raw_stream);
   void AddCopySide(Range range, uint8_t mode, Evidence extent);
@@ -331,6 +336,7 @@ class Importer::State {
   Streams streams_;
   Events events_;
   std::unordered_map<uint64_t, Function> functions_;
+  std::vector<bool> early_;  // of the last launch's accesses: come before its grid-dependency wait
   std::unordered_map<uint64_t, HostFunctionRun> host_functions_;  // by token
   std::deque<uint64_t> tokens_;                                   // oldest first
   std::unordered_map<OpId, OpId> told_host_functions_;            // of graphs: as told last

@@ -135,8 +135,11 @@ void Importer::State::TellGraph(ExecutableGraph& exec, const StreamLife& launche
       if (op.kind == OpKind::kHostFn) told_host_functions_[one.op.id] = op.id;
       if (op.kind != OpKind::kFree) op.stream = stream;
       if (op.kind == OpKind::kAlloc || op.kind == OpKind::kAllocAsync) TellGraphBlock(op);
-      if (programmatic && op.kind == OpKind::kKernel && flat[i].node->function != 0)
-        op.flags |= PdlFlags(functions_[flat[i].node->function]);
+      if (programmatic && op.kind == OpKind::kKernel && flat[i].node->function != 0) {
+        const Function& function = functions_[flat[i].node->function];
+        op.flags |= PdlFlags(function);
+        if (TouchesBeforeItsWait(function)) counts_.Add(Count::kEarlyPdlAccesses);
+      }
       if (op.kind == OpKind::kKernel && started[i] != 0) {
         op.flags |= kLaunchEvent;
         op.object = started[i];

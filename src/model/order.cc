@@ -212,7 +212,13 @@ Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses)
   lanes_[stream->lane].epoch = stream->epoch;
   ++stream->version;
   stream->last = {};
-  if (op.kind == OpKind::kKernel) stream->last = {stream->base, before, step.lane, step.epoch};
+  if (op.kind == OpKind::kKernel) {
+    stream->last = {.start = stream->base,
+                    .start_epoch = before,
+                    .lane = step.lane,
+                    .epoch = step.epoch,
+                    .no_trigger = (op.flags & kNoTrigger) != 0};
+  }
   if (op.flags & kLaunchEvent) RecordAtStart(op, *stream, &step);
   if (now_ != nullptr) Cross(op, index, *stream, step);
   if (op.kind == OpKind::kHostFn) {

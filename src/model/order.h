@@ -87,6 +87,13 @@ struct Stream {
     uint64_t start_epoch = 0;
     LaneId lane = 0;  // where it runs: the stream's lane, or one beside it
     uint64_t epoch = 0;
+    // The kernel that it was launched behind: for the part of it that waits for that one.
+    LaneId behind_lane = 0;
+    uint64_t behind_epoch = 0;
+    // What was over when it started, if that is more than `start`: kernels that let nobody start
+    // early.
+    std::shared_ptr<const Clock> ended;
+    bool no_trigger = false;
   } last;
   // Of blocking copies from pageable memory: the calling thread reads the source, so one a thread.
   struct Staging {
@@ -161,6 +168,9 @@ struct Step {
   // none.
   LaneId started_lane = 0;
   uint64_t started_epoch = 0;
+  // Of a programmatic launch, where it is more than `start`: what is over because no kernel before
+  // it lets a dependent start early. No order to rely on (rule 13). null: nothing more.
+  const Clock* ended = nullptr;
 
   // In-order lanes: whatever the lane did before is known.
   bool Knows(LaneId of, uint64_t at) const { return of == lane || start->Get(of) >= at; }
@@ -284,6 +294,8 @@ class Order {
   void SyncDevice(const Op& op, Host& host);
   Step Work(const Op& op, size_t index, Host& host, const Access* accesses);
   Step ProgrammaticWork(const Op& op, Stream& stream, Host& host);
+  static std::shared_ptr<const Clock> EndedBefore(const Stream::Kernel& before, const Clock& start,
+                                                  bool waits_for_trigger);
   LaneId LaneBeside(Stream& stream, const Clock& start);
   void RecordAtStart(const Op& op, Stream& stream, Step* step);
   void Cross(const Op& op, size_t index, Stream& stream, const Step& step);

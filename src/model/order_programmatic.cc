@@ -12,7 +12,10 @@ Step Order::ProgrammaticWork(const Op& op, Stream& stream, Host& host) {
   start->Raise(stream.lane, stream.last.start_epoch);
   if (RuleOn(Rule::kHostKnowledge)) start->Join(host.clock);
   AddImplicit(stream, start.get());  // rule 4 knows no exception for programmatic launches
-  if (op.flags & kPdlWait) start->Raise(stream.last.lane, stream.last.epoch);
+  const Stream::Kernel before = stream.last;
+  const bool rest = op.flags & kAfterGridWait;
+  if (op.flags & kPdlWait) start->Raise(before.lane, before.epoch);
+  if (rest && before.behind_lane != 0) start->Raise(before.behind_lane, before.behind_epoch);
   LaneId lane = LaneBeside(stream, *start);
   uint64_t epoch = ++lanes_[lane].epoch;
   Step step{
@@ -21,13 +24,33 @@ Step Order::ProgrammaticWork(const Op& op, Stream& stream, Host& host) {
   step.started_epoch = Count(stream, &stream.started);
   step.started_lane = stream.started;
   start->Raise(step.started_lane, step.started_epoch);
-  stream.last = {start, start->Get(stream.lane), lane, epoch};
+  stream.last = {.start = start,
+                 .start_epoch = start->Get(stream.lane),
+                 .lane = lane,
+                 .epoch = epoch,
+                 .behind_lane = before.lane,
+                 .behind_epoch = before.epoch,
+                 .ended = EndedBefore(before, *start, !(op.flags & kPdlWait)),
+                 .no_trigger = (op.flags & kNoTrigger) != 0};
+  step.ended = stream.last.ended.get();
   if (op.flags & kLaunchEvent) RecordAtStart(op, stream, &step);
   JoinInto(stream, *start);
   if (stream.base.use_count() > 1) stream.base = std::make_shared<Clock>(*stream.base);
   stream.base->Raise(lane, epoch);
   ++stream.version;
   return step;
+}
+
+// What is over when a kernel starts behind `before`, for want of triggers; null: no more than
+// `start`.
+std::shared_ptr<const Clock> Order::EndedBefore(const Stream::Kernel& before, const Clock& start,
+                                                bool waits_for_trigger) {
+  const bool whole = waits_for_trigger && before.no_trigger;
+  if (!whole && before.ended == nullptr) return nullptr;
+  auto ended = std::make_shared<Clock>(start);
+  if (before.ended != nullptr) ended->Join(*before.ended);
+  if (whole) ended->Raise(before.lane, before.epoch);
+  return ended;
 }
 
 LaneId Order::LaneBeside(Stream& stream, const Clock& start) {

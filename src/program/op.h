@@ -114,6 +114,13 @@ enum OpFlags : uint32_t {
   kAwaitAnyBit = 1 << 18,   // (v & value) != 0
   kAwaitAnyZero = 1 << 19,  // ~(v | value) != 0
   kAwaitNarrow = 1 << 20,   // numbers of 32 bits, not of 64
+  // The rest of the kernel directly before it in the stream, which was launched programmatically
+  // and touches memory on both sides of its grid-dependency wait: the first part is kPdl, this one
+  // kPdlWait.
+  kAfterGridWait = 1 << 21,
+  // The kernel's code lets no dependent start early: what is launched behind it programmatically
+  // starts after its blocks have ended (SEMANTICS 13).
+  kNoTrigger = 1 << 22,
 };
 
 enum class MemoryKind : uint8_t {

@@ -45,7 +45,8 @@ class Code : public ::testing::Test {
   }
 
   // The kernel of this name in the cubin, known to do that.
-  void Know(std::vector<kernels::Access> accesses, std::vector<std::string> unresolved = {}) {
+  void Know(std::vector<kernels::Access> accesses, std::vector<std::string> unresolved = {},
+            bool waits = false) {
     std::ifstream file(kCubin, std::ios::binary);
     const std::string image{std::istreambuf_iterator<char>(file), {}};
     Result<kernels::Cubin> cubin = kernels::ReadCubin(image, kCubin);
@@ -56,6 +57,7 @@ class Code : public ::testing::Test {
     summary.hash = kernels::HashOf(*cubin, cubin->kernels.front());
     summary.accesses = std::move(accesses);
     summary.unresolved = std::move(unresolved);
+    summary.waits_for_grid = summary.launches_dependents = waits;
     cache_.Put(summary);
     Begin(summary.name);
   }
@@ -253,6 +255,57 @@ TEST_F(Code, CodeIsBelievedBeforeADeclaration) {
 TEST_F(Code, AProgrammaticLaunchWaitsIfItsCodeDoes) {
   Know({Touches(0, "R")});
   EXPECT_EQ(Launch({0, kX}, 2).op.flags & (kPdl | kPdlWait), uint32_t{kPdl});
+}
+
+// One that is read early and written late, one that is only early, one that is only late.
+TEST_F(Code, WhatComesBeforeTheWaitIsAnOperationOfItsOwn) {
+  kernels::Access both = Touches(0, "RW"), early = Touches(8, "R");
+  both.before_grid_wait = both.early_reads = early.before_grid_wait = early.early_reads = true;
+  Know({both, early, Touches(16, "W")}, {}, true);
+  feed.Call(0, trace::Launch{.function = kKernel,
+                             .stream = kStreamA,
+                             .context = kContext,
+                             .kind = 2,
+                             .words = {0, kX, 8, kY, 16, kX + 0x800}});
+  feed.End();
+  const std::vector<Seen> parts = feed.Of(OpKind::kKernel);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].op.flags, uint32_t{kPdl});
+  ASSERT_EQ(parts[0].accesses.size(), 2u);
+  EXPECT_EQ(parts[0].accesses[0].begin, kX);
+  EXPECT_EQ(parts[0].accesses[0].mode, kRead) << "not written before the wait";
+  EXPECT_EQ(parts[0].accesses[1].begin, kY);
+  EXPECT_EQ(parts[1].op.flags, kPdl | kPdlWait | kAfterGridWait);
+  EXPECT_EQ(parts[1].op.name, parts[0].op.name);
+  EXPECT_EQ(parts[1].op.stream, parts[0].op.stream);
+  EXPECT_GT(parts[1].op.id, parts[0].op.id);
+  ASSERT_EQ(parts[1].accesses.size(), 3u);
+  EXPECT_EQ(parts[1].accesses[0].mode, kRead | kWrite);
+  EXPECT_EQ(parts[1].accesses[2].begin, kX + 0x800);
+  EXPECT_EQ(feed.importer.coverage().launches, 1u);
+}
+
+// As it was launched in order, its wait has nothing to do; and with nothing live to touch early
+// neither.
+TEST_F(Code, ThereIsOneOperationWhereNothingIsEarly) {
+  kernels::Access early = Touches(0, "R");
+  early.before_grid_wait = early.early_reads = true;
+  Know({early, Touches(8, "W")}, {}, true);
+  trace::Launch launch{.function = kKernel, .stream = kStreamA, .context = kContext};
+  launch.words = {0, kX, 8, kY};
+  feed.Call(0, launch);
+  launch.kind = 2;
+  launch.words = {8, kY};
+  feed.Call(0, launch);
+  feed.End();
+  const std::vector<Seen> kernels = feed.Of(OpKind::kKernel);
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(kernels[1].op.flags, kPdl | kPdlWait);
+}
+
+TEST_F(Code, WhoseCodeLetsNobodyStartEarlySaysSo) {
+  Know({Touches(0, "R")});
+  EXPECT_EQ(Launch({0, kX}).op.flags, uint32_t{kNoTrigger});
 }
 
 TEST_F(Code, AWordThatIsFollowedOutOfKnownMemoryIsCounted) {

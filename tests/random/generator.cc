@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "tests/random/text.h"
+
 namespace ss::random {
 namespace {
 
@@ -167,9 +169,12 @@ std::string Generator::Accesses(int most) {
 
 void Generator::Kernel() {
   const size_t stream = AnyStream();
-  std::string kernel = "kernel " + NewName("k") + Accesses(3);
   const bool programmatic = rng_.Percent(profile_.programmatic);
-  if (programmatic) kernel = (rng_.Percent(50) ? "pdl " : "pdl_wait ") + kernel;
+  const bool waits = programmatic && rng_.Percent(50);
+  std::string kernel = "kernel " + NewName("k");
+  if (waits && rng_.Percent(40)) kernel += kEarly;
+  kernel += Accesses(3);
+  if (programmatic) kernel = (waits ? "pdl_wait " : "pdl ") + kernel;
   if (profile_.programmatic && rng_.Percent(10)) kernel += " launch_event " + Event();
   EmitOn(stream, kernel);
 }

@@ -13,6 +13,10 @@ using Lines = std::vector<std::string>;
 
 std::string Join(const Lines& lines);
 
+// A kernel of this name that is launched with "pdl_wait" touches the first of its accesses before
+// it waits: what litmus files have no word for.
+constexpr char kEarly[] = "_early";
+
 // The program of these lines, or null with the parser's message in `error`.
 std::unique_ptr<Program> Parse(const Lines& lines, std::string* error = nullptr);
 

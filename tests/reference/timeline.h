@@ -95,8 +95,9 @@ class Timeline {
   LaneTable lanes_;
   Storage storage_;
   std::vector<OpNodes> nodes_;
-  std::map<uint32_t, Node> last_record_;        // event -> when its latest record fires
-  std::map<LaneId, size_t> last_queued_;        // stream lane -> its latest operation
+  std::map<uint32_t, Node> last_record_;  // event -> when its latest record fires
+  std::map<LaneId, size_t> last_queued_;  // stream lane -> its latest operation
+  std::map<size_t, Nodes> behind_;  // programmatic launch -> end of the kernel that it was behind
   std::map<uint64_t, std::set<HostId>> users_;  // stream, event or buffer -> host threads
   std::vector<Acquisition> acquisitions_;
   std::vector<size_t> unrecorded_;

@@ -42,6 +42,12 @@ Nodes Timeline::StreamOrder(size_t i) {
   Note("13 programmatic launch");
   Nodes before = {nodes_[last->second].start};
   if ((op(i).flags & kPdlWait) != 0) before.push_back(nodes_[last->second].done);
+  if ((op(i).flags & kAfterGridWait) != 0) {  // and the one that both parts were launched behind
+    Note("13 the rest of a kernel");
+    const Nodes& behind = behind_[last->second];
+    before.insert(before.end(), behind.begin(), behind.end());
+  }
+  behind_[i] = {nodes_[last->second].done};
   return before;
 }
 
