@@ -18,8 +18,7 @@ AblateOptions EngineOptionsOf(const AblateCommandOptions& options) {
   ablate.max_replayed = options.budget * 1'000'000;
   if (isatty(STDERR_FILENO)) {
     ablate.progress = [](size_t tried, size_t of) {
-      fmt::print(stderr, "\r{} of {} waits tried{}", tried, of, tried == of ? "\n" : "");
-      std::fflush(stderr);
+      Tell(fmt::format("\r{} of {} waits tried{}", tried, of, tried == of ? "\n" : ""));
     };
   }
   return ablate;

@@ -1,4 +1,6 @@
 // The command line. Only this and mistakes.cc know CLI11; each command is a file of its own.
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -21,7 +23,7 @@ constexpr char kFooter[] =
     "fails.\n"
     "Environment: STREAMSAN_OPTIONS=key=value:... with stacks, mode, ring_mb, on_full, "
     "max_trace_mb,\n"
-    "halt_on_error, min_confidence, disable; NO_COLOR.";
+    "halt_on_error, min_confidence, stall_seconds, disable; NO_COLOR.";
 
 constexpr char kUsage[] = "usage: streamsan run|record [OPTIONS] -- PROGRAM [ARGUMENTS]";
 
@@ -391,9 +393,19 @@ class CommandLine {
 }  // namespace
 }  // namespace ss
 
+// A descriptor that is closed would be given to the next file that is opened, and what is meant for
+// a terminal would go there. Reading and writing fails as before, and the program finds it closed.
+static void KeepStandardStreams() {
+  for (int stream = 0; stream <= 2; ++stream) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    open("/dev/null", (stream == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+  }
+}
+
 // What a command could not print was lost: that is no success. {fmt} throws when standard output
 // fails.
 int main(int argc, char** argv) {
+  KeepStandardStreams();
   int code = ss::kExitUsage;
   try {
     code = ss::CommandLine().Parse(argc, argv);

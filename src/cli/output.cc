@@ -1,6 +1,7 @@
 #include "src/cli/output.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,11 @@ namespace {
 
 using File = std::unique_ptr<FILE, int (*)(FILE*)>;
 
+tl::unexpected<Error> CannotWrite(const std::string& path) {
+  return Fail(path, fmt::format("cannot be written: {}", std::strerror(errno)),
+              "name a file in a folder that can be written");
+}
+
 bool WantsColour(bool to_stderr) {
   const char* no_colour = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
@@ -31,10 +37,31 @@ bool WantsColour(bool to_stderr) {
   return to_stderr && isatty(STDERR_FILENO);
 }
 
+// Before the work is done, and without making the file.
+Result<void> CheckWritable(const std::string& path) {
+  if (path.empty()) return {};
+  struct stat known {};
+  errno = 0;
+  if (stat(path.c_str(), &known) == 0) {
+    if (S_ISDIR(known.st_mode)) errno = EISDIR;
+    if (errno == 0 && access(path.c_str(), W_OK) == 0) return {};
+  } else {
+    const size_t slash = path.rfind('/');
+    const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+    if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  }
+  return CannotWrite(path);
+}
+
 }  // namespace
 
+void Tell(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 int Complain(const Error& error) {
-  fmt::print(stderr, "streamsan: {}\n", error.Text());
+  Tell(fmt::format("streamsan: {}\n", error.Text()));
   return kExitUsage;
 }
 
@@ -43,13 +70,16 @@ Result<void> WriteWholeFile(const std::string& path, const std::string& text) {
   bool written = file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
                  std::fflush(file.get()) == 0;
   if (written) return {};
-  return Fail(path, fmt::format("cannot be written: {}", std::strerror(errno)),
-              "name a file in a folder that can be written");
+  return CannotWrite(path);
 }
 
 Result<Output> Output::Open(const ReportOptions& options) {
   if (options.format == Format::kPerfetto && options.report_file.empty()) {
     return Fail("--format perfetto", "is binary", "--report FILE says where it goes");
+  }
+  for (const std::string& file : {options.report_file, options.gen_suppressions}) {
+    Result<void> writable = CheckWritable(file);
+    if (!writable) return tl::unexpected(writable.error());
   }
   Output output(options);
   if (!options.suppressions_file.empty()) {
@@ -77,10 +107,14 @@ Result<void> Output::Print(const Report& report, Symboliser& symbols) {
   Selection selection = Select(report, std::move(select), symbols);
   hazards_ += selection.hazards.size();
   coverage_ = std::min(coverage_, CoveragePercent(report.coverage));
-  if (!options_.gen_suppressions.empty()) {
-    Result<void> written = WriteSuppressions(selection, symbols);
-    if (!written) return written;
-  }
+  Result<void> written = Write(selection, report, symbols);
+  if (!written) Tell(PrintText({report, selection, symbols}, {false, options_.print_limit}));
+  if (!written || options_.gen_suppressions.empty()) return written;
+  return WriteSuppressions(selection, symbols);
+}
+
+Result<void> Output::Write(const Selection& selection, const Report& report,
+                           Symboliser& symbols) const {
   PrintInput input{report, selection, symbols};
   PrintOptions print{WantsColour(options_.report_file.empty()), options_.print_limit};
   switch (options_.format) {
@@ -111,7 +145,7 @@ Result<void> Output::WriteSuppressions(const Selection& selection, Symboliser& s
 
 Result<void> WriteReport(const std::string& text, const std::string& path) {
   if (!path.empty()) return WriteWholeFile(path, text);
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  Tell(text);
   return {};
 }
 

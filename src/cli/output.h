@@ -14,15 +14,20 @@
 
 namespace ss {
 
+// To stderr. Where nobody reads it, it is lost, and the command goes on.
+void Tell(const std::string& text);
+
 // `streamsan: PLACE: MESSAGE (REMEDY)` on stderr; returns kExitUsage.
 int Complain(const Error& error);
 
 class Output {
  public:
-  // Reads the suppressions and the baseline. Errors: one cannot be read, or what stands in it.
+  // Reads the suppressions and the baseline. Errors: one cannot be read, or what stands in it; a
+  // file cannot be written that the report shall go to, so that no run is made in vain.
   static Result<Output> Open(const ReportOptions& options);
 
-  // One report a command; several inputs are merged first. Error: it cannot be written.
+  // One report a command; several inputs are merged first. Error: it cannot be written; then its
+  // text stands on stderr.
   Result<void> Print(const Report& report, Symboliser& symbols);
 
   // By the contract: hazards, then `program` (0 where there is none), then coverage.
@@ -31,6 +36,7 @@ class Output {
  private:
   explicit Output(const ReportOptions& options) : options_(options) {}
 
+  Result<void> Write(const Selection& selection, const Report& report, Symboliser& symbols) const;
   Result<void> WriteSuppressions(const Selection& selection, Symboliser& symbols) const;
 
   ReportOptions options_;

@@ -135,7 +135,7 @@ int PipelineWatchCommand(const WatchCommandOptions& options) {
                      "library could not be loaded",
                      "streamsan doctor"});
   }
-  if (hung) fmt::print(stderr, "streamsan: its kernels stopped moving; the program was ended\n");
+  if (hung) Tell("streamsan: its kernels stopped moving; the program was ended\n");
   Result<int> judged = JudgeRecordings(*files, options.report, hung ? 0 : code);
   return judged ? *judged : Complain(judged.error());
 }

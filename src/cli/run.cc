@@ -47,8 +47,8 @@ Result<Launch> PrepareLaunch(const RunCommandOptions& options, const std::string
 }
 
 int RunUnwatched(const RunCommandOptions& options) {
-  fmt::print(stderr, "streamsan: disable=1 in STREAMSAN_OPTIONS: the program runs unwatched, {}\n",
-             options.analyse ? "there will be no report" : "nothing is recorded");
+  Tell(fmt::format("streamsan: disable=1 in STREAMSAN_OPTIONS: the program runs unwatched, {}\n",
+                   options.analyse ? "there will be no report" : "nothing is recorded"));
   Result<pid_t> pid = StartProgram({options.command, {}});
   return pid ? WaitForProgram(*pid) : Complain(pid.error());
 }
@@ -80,10 +80,8 @@ void TellStall(const ReportOptions& options, const Report& report, Symboliser& s
   select.min_confidence = options.min_confidence.value_or(Confidence::kLikely);
   const Selection selection = Select(report, std::move(select), symbols);
   if (selection.hazards.empty()) return;
-  fmt::print(stderr,
-             "streamsan: the ranks have issued no collective for a while, and disagree:\n{}",
-             PrintText({report, selection, symbols}, {}));
-  std::fflush(stderr);
+  Tell("streamsan: the ranks have issued no collective for a while, and disagree:\n" +
+       PrintText({report, selection, symbols}, {}));
 }
 
 WatchOptions MakeWatchOptions(const RunCommandOptions& options, const Environment& environment,
@@ -108,10 +106,9 @@ WatchOptions MakeWatchOptions(const RunCommandOptions& options, const Environmen
 }
 
 int Finish(const RunCommandOptions& options, Watch& watch, Output& output, int code) {
-  for (const std::string& line : watch.TraceLines()) fmt::print(stderr, "streamsan: {}\n", line);
+  for (const std::string& line : watch.TraceLines()) Tell("streamsan: " + line + "\n");
   if (!options.analyse) {
-    if (!watch.processes())
-      fmt::print(stderr, "streamsan: no process used the CUDA driver; no trace\n");
+    if (!watch.processes()) Tell("streamsan: no process used the CUDA driver; no trace\n");
     return code == 0 && !watch.kept_all() ? kExitUsage : code;
   }
   Symboliser symbols;

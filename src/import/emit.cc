@@ -1,4 +1,5 @@
 // Making operations and accesses: what all kinds of records have in common.
+#include "src/base/printable.h"
 #include "src/import/state.h"
 
 namespace ss {
@@ -77,7 +78,7 @@ bool Importer::State::Failed(int64_t result) {
 StringId Importer::State::TextOf(uint64_t text_id) {
   const StringId text = texts_.Get(text_id);
   if (text == 0) counts_.Add(Count::kUnknownTexts);
-  return text;
+  return strings_.Intern(Printable(strings_.Get(text)));
 }
 
 }  // namespace ss

@@ -2,15 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
+#include "src/base/printable.h"
 #include "src/report/words.h"
 
 namespace ss {
 
 std::string Escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
+  std::string line = text, out;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  for (char c : Printable(line)) {
     switch (c) {
       case '<':
         out += "&lt;";
@@ -25,7 +28,7 @@ std::string Escaped(const std::string& text) {
         out += "&quot;";
         break;
       default:
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+        out += c;
     }
   }
   return out;

@@ -195,6 +195,17 @@ TEST(Check, AByteOrderMarkIsPassedOver) {
   EXPECT_TRUE(Has(Tool({"litmus", refused.path()}).out, "2:1")) << "the mark is no column";
 }
 
+// What was found is never lost with the place where it should have gone.
+TEST(Check, ReportThatCannotBeWrittenStandsOnStderr) {
+  const std::string file = Example("r02_streams_bad");
+  Ran full = Tool({"check", "--report", "/dev/full", file});
+  EXPECT_EQ(full.code, 2);
+  EXPECT_TRUE(Has(full.err, "race-raw  error")) << full.err;
+  Ran lines = Tool({"check", "--gen-suppressions", "/dev/full", file});
+  EXPECT_EQ(lines.code, 2);
+  EXPECT_TRUE(Has(lines.err, "race-raw  error")) << lines.err;
+}
+
 TEST(Check, ReadingAndWritingFailDifferently) {
   const std::string file = Example("r02_streams_ok");
   Ran read = Tool({"check", "--suppressions", "/nowhere/x", file});

@@ -141,6 +141,16 @@ TEST(Streams, LateNameComesAsASecondCreate) {
   EXPECT_EQ(feed.importer.StreamName(99), "");
 }
 
+// A name is the program's, and a terminal obeys what it is sent.
+TEST(Streams, NamesHaveNoControlCharactersAndAreUtf8) {
+  Feeder feed;
+  feed.Context().Streams();
+  feed.Text(4, "a\n\x1b[31m\xff\xc2\x85\xe2\x82 \xe2\x82\xac\xc3\xa9");
+  feed.Note(0, NoteStreamName{kStreamB, kContext, 4}).End();
+  EXPECT_EQ(feed.importer.StreamName(2),
+            "a\\x0a\\x1b[31m\\xff\\xc2\\x85\\xe2\\x82 \xe2\x82\xac\xc3\xa9");
+}
+
 TEST(Events, RecordWaitSyncQueryNameOneLife) {
   Feeder feed;
   feed.Context().Streams().Call(0, EventCreate{kEventE, kContext, 2});
