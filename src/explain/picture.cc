@@ -189,8 +189,8 @@ class Artist {
   void NameBuffers() {
     for (const auto& [position, life] : about_) {
       Picture::Operation& op = out_.operations[position];
-      const std::string kind = Name(op.kind), buffer = out_.names[out_.lives[life].name];
-      op.name = NameOf(kind + " " + buffer + out_.names[op.name]);
+      const std::string& buffer = out_.names[out_.lives[life].name];
+      op.name = NameOf(fmt::format("{} {}{}", Name(op.kind), buffer, out_.names[op.name]));
     }
   }
 

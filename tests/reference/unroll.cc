@@ -141,8 +141,10 @@ class Unroller {
     }
     std::map<size_t, EventId> done;
     for (const Captured& step : graph.steps) Replay(launch, graph, step, &done);
+    // A graph without nodes still comes after its launch before, and ends.
+    if (done.empty()) done[~size_t{0}] = Record(launch, graph.branches[graph.origin]);
     for (const auto& [node, event] : done) Wait(launch, launch.stream, event);
-    if (!done.empty()) graph.done = std::move(done);
+    graph.done = std::move(done);
   }
 
   // Storage of a block that the launch before has left is handed out to another one: it is freed
