@@ -42,9 +42,10 @@ def run_python(python_path: str, tmp_path: pathlib.Path) -> Callable[..., "subpr
     """Runs a program text in a new Python; keyword arguments are its environment."""
 
     def run(text: str, *, before: tuple[str, ...] = (), **environment: str) -> "subprocess.CompletedProcess[str]":
-        # A file of its own for every call: tests start several at once.
-        program = pathlib.Path(tempfile.mkdtemp(dir=tmp_path)) / "program.py"
-        program.write_text(text)
+        program = tmp_path / "program.py"
+        with tempfile.NamedTemporaryFile("w", dir=tmp_path, delete=False) as new:
+            new.write(text)
+        os.replace(new.name, program)  # as a whole: tests start several at once
         own = {name: value for name, value in os.environ.items() if not name.startswith("STREAMSAN")}
         own.update({"PYTHONPATH": python_path, **environment})
         return subprocess.run(
