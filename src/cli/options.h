@@ -66,8 +66,8 @@ struct AblateCommandOptions {
   Format format = Format::kText;
   std::optional<Confidence> min_confidence;
   bool strict = false;
-  uint64_t budget = 100;  // millions of operations replayed at most
-  std::string path;       // a trace or a litmus file
+  uint64_t budget = 25;  // millions of operations replayed at most
+  std::string path;      // a trace or a litmus file
 };
 
 struct ExplainCommandOptions {

@@ -34,6 +34,9 @@ struct CheckOptions {
   // is `possible` at most (WeaklyEvidenced), and costs a look at every other pointer into the
   // block.
   bool beginnings_only = false;
+  // A race settles no other one: every pair without an order is an instance. Where thousands of
+  // waits are gone at once, that is also faster than going on as if each missing edge were there.
+  bool every_pair = false;
   size_t max_instances = 1024;  // positions kept per finding, for verification
 };
 

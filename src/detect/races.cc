@@ -125,7 +125,8 @@ void Checker::JudgeTenant(const Op& op, size_t index, const Step& step,
       continue;
     }
     ReportRace(op, index, step, merged, false);
-    if (WeaklyEvidenced(merged.first, merged.second) || NeedsTrigger(step, merged.first)) continue;
+    const bool weak = WeaklyEvidenced(merged.first, merged.second);
+    if (options_.every_pair || weak || NeedsTrigger(step, merged.first)) continue;
     Clock source = order_.Frontier(merged.first.lane);
     // Beside its stream's lane (rule 13): what the first one's stream has queued now includes this.
     if (step.stream != nullptr && step.lane != step.stream->lane) {

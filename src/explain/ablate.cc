@@ -1,8 +1,5 @@
 #include "src/explain/ablate.h"
 
-#include <algorithm>
-#include <mutex>
-
 #include "src/explain/places.h"
 
 namespace ss {
@@ -24,46 +21,27 @@ class Ablating {
     out_.waits = FindWaits(tape_);
     out_.operations = tape_.ops->size();
     AblatePlaces(tape_, check_, options_, before_, &out_);
-    const std::vector<size_t> chosen = Choose();
-    InParallel(chosen.size(), options_.threads, [&](size_t i) {
-      Try(out_.waits[chosen[i]]);
-      if (!options_.progress) return;
-      std::lock_guard<std::mutex> lock(telling_);
-      options_.progress(++tried_, chosen.size());
-    });
+    TryWaits();
     return std::move(out_);
   }
 
  private:
-  // Of the waits that their place's trial did not settle, as many as the budget allows.
-  std::vector<size_t> Choose() const {
-    std::vector<std::vector<size_t>> open;
-    for (const WaitPlace& place : out_.places) {
-      if (place.waits.size() > 1 && place.verdict == WaitVerdict::kLoadBearing)
-        open.push_back(place.waits);
+  // Those that their place's trial did not settle.
+  void TryWaits() {
+    std::vector<size_t> open;
+    std::vector<Unit> units;
+    for (size_t i = 0; i < out_.waits.size(); ++i) {
+      const Wait& wait = out_.waits[i];
+      const bool settled = wait.verdict != WaitVerdict::kNotTried;
+      if (settled || out_.places[wait.place].verdict != WaitVerdict::kLoadBearing) continue;
+      open.push_back(i);
+      units.emplace_back().indices = {wait.index};
     }
-    const uint64_t affordable = options_.max_replayed / std::max<size_t>(tape_.ops->size(), 1);
-    auto needed = [&](uint64_t each) {
-      uint64_t sum = 0;
-      for (const auto& waits : open) sum += std::min<uint64_t>(each, waits.size());
-      return sum;
-    };
-    uint64_t each = out_.waits.size();
-    while (needed(each) > affordable && each > 0) each /= 2;
-    std::vector<size_t> chosen;
-    for (const auto& waits : open) {
-      const size_t take = std::min<size_t>(each, waits.size());
-      for (size_t k = 0; k < take; ++k) chosen.push_back(waits[k * waits.size() / take]);
+    Settle(tape_, check_, options_, before_, &units);
+    for (size_t i = 0; i < open.size(); ++i) {
+      out_.waits[open[i]].verdict = units[i].verdict;
+      out_.waits[open[i]].hazards = std::move(units[i].hazards);
     }
-    std::sort(chosen.begin(), chosen.end());
-    return chosen;
-  }
-
-  // Each thread writes to the waits that it took alone; everything else is only read meanwhile.
-  void Try(Wait& wait) {
-    wait.hazards = NewHazards(Replay(tape_, check_, WithoutWait(tape_, wait.index)), before_,
-                              options_.min_confidence);
-    wait.verdict = wait.hazards.empty() ? WaitVerdict::kRedundant : WaitVerdict::kLoadBearing;
   }
 
   const Tape& tape_;
@@ -71,8 +49,6 @@ class Ablating {
   const AblateOptions& options_;
   HazardCounts before_;
   Ablation out_;
-  size_t tried_ = 0;
-  std::mutex telling_;
 };
 
 }  // namespace

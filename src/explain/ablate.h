@@ -46,7 +46,8 @@ struct WaitPlace {
   std::vector<Finding> hazards;                  // what appears then, as in Wait
   // Redundant as it is, but not without these as well (in Ablation::places).
   std::vector<size_t> not_without;
-  // Of redundant ones, what they cost. Operations on the critical path with and without them;
+  // Of redundant ones, what they cost. Operations on the critical path with and without them, 0 =
+  // not worked out;
   // blocks that record_stream keeps from being used again, and their bytes.
   uint64_t path_before = 0, path_after = 0, delay = 0;
   uint64_t held_blocks = 0, held_bytes = 0;
@@ -56,11 +57,10 @@ struct WaitPlace {
 struct AblateOptions {
   Confidence min_confidence = Confidence::kLikely;  // of the hazards that count
   // Each try replays the whole program. This many operations for places, as many again for the
-  // smallest set, and for single waits: where not all of those can be tried, every place gets the
-  // same number, evenly spread over its instances.
-  uint64_t max_replayed = 100'000'000;
-  unsigned threads = 0;                                   // 0 = one a processor
-  std::function<void(size_t tried, size_t of)> progress;  // by any thread, one at a time
+  // smallest set, and for single waits.
+  uint64_t max_replayed = 25'000'000;
+  unsigned threads = 0;  // 0 = one a processor
+  std::function<void(size_t settled, size_t of)> progress;
 };
 
 struct Ablation {

@@ -18,9 +18,9 @@ class PlaceAblation {
 
   void Run() {
     Group();
-    TryAll();
+    Try();
     for (WaitPlace& place : out_.places) {
-      for (size_t wait : place.waits) Settle(place, out_.waits[wait]);
+      for (size_t wait : place.waits) Pass(place, out_.waits[wait]);
     }
     Cost();
     FindMinimal();
@@ -39,7 +39,7 @@ class PlaceAblation {
   }
 
   // What the place's trial says of each of its waits.
-  static void Settle(const WaitPlace& place, Wait& wait) {
+  static void Pass(const WaitPlace& place, Wait& wait) {
     if (place.verdict == WaitVerdict::kRedundant) wait.verdict = WaitVerdict::kRedundant;
     if (place.waits.size() > 1 || place.verdict != WaitVerdict::kLoadBearing) return;
     wait.verdict = WaitVerdict::kLoadBearing;
@@ -58,35 +58,15 @@ class PlaceAblation {
     return std::max<uint64_t>(options_.max_replayed / std::max<size_t>(tape_.ops->size(), 1), 1);
   }
 
-  // In rounds: sets of places that turn out to be needed are split for the next one.
-  void TryAll() {
-    Set all(out_.places.size());
-    std::iota(all.begin(), all.end(), size_t{0});
-    uint64_t left = Affordable();
-    const size_t size = (all.size() * 2 + left - 1) / left;
-    std::vector<Set> round = Split(all, std::max<size_t>(size, 1));
-    while (!round.empty() && left > 0) {
-      if (round.size() > left) round.resize(left);
-      left -= round.size();
-      std::vector<std::vector<Finding>> hazards(round.size());
-      InParallel(round.size(), options_.threads, [&](size_t i) {
-        hazards[i] =
-            NewHazards(Replay(tape_, check_, Without(round[i])), before_, options_.min_confidence);
-      });
-      std::vector<Set> next;
-      for (size_t i = 0; i < round.size(); ++i) Judge(round[i], std::move(hazards[i]), next);
-      round = std::move(next);
+  void Try() {
+    std::vector<Unit> units(out_.places.size());
+    for (size_t i = 0; i < units.size(); ++i) {
+      for (size_t wait : out_.places[i].waits) units[i].indices.push_back(out_.waits[wait].index);
     }
-  }
-
-  void Judge(const Set& set, std::vector<Finding> hazards, std::vector<Set>& next) {
-    if (hazards.empty()) {
-      for (size_t place : set) out_.places[place].verdict = WaitVerdict::kRedundant;
-    } else if (set.size() == 1) {
-      out_.places[set[0]].verdict = WaitVerdict::kLoadBearing;
-      out_.places[set[0]].hazards = std::move(hazards);
-    } else {
-      for (Set& half : Split(set, (set.size() + 1) / 2)) next.push_back(std::move(half));
+    Settle(tape_, check_, options_, before_, &units);
+    for (size_t i = 0; i < units.size(); ++i) {
+      out_.places[i].verdict = units[i].verdict;
+      out_.places[i].hazards = std::move(units[i].hazards);
     }
   }
 
@@ -110,14 +90,14 @@ class PlaceAblation {
       const Access& range = tape_.AccessesOf(op)[0];
       known[op.object] = {range.end - range.begin, op.stream};
     }
-    const PathCost as_is = CriticalPath(tape_, {});
+    Set redundant;
     for (size_t i = 0; i < out_.places.size(); ++i) {
+      if (out_.places[i].verdict == WaitVerdict::kRedundant) redundant.push_back(i);
+    }
+    left_ = Affordable();
+    LostOverlap(redundant, CriticalPath(tape_, {}));
+    for (size_t i : redundant) {
       WaitPlace& place = out_.places[i];
-      if (place.verdict != WaitVerdict::kRedundant) continue;
-      const PathCost cost = CriticalPath(tape_, Without({i}));
-      place.path_before = as_is.length;
-      place.path_after = cost.length;
-      place.delay = as_is.delay - std::min(as_is.delay, cost.delay);
       std::set<BufferId> blocks;
       for (size_t wait : place.waits) {
         const Op& op = (*tape_.ops)[out_.waits[wait].index];
@@ -130,6 +110,23 @@ class PlaceAblation {
           place.held_bytes += block.bytes;
         }
       }
+    }
+  }
+
+  // Places that cost nothing together cost nothing one by one. Beyond the budget it stays unknown.
+  void LostOverlap(const Set& places, const PathCost& as_is) {
+    if (places.empty() || left_ == 0) return;
+    --left_;
+    const PathCost cost = CriticalPath(tape_, Without(places));
+    const bool nothing = cost.length == as_is.length && cost.delay == as_is.delay;
+    if (!nothing && places.size() > 1) {
+      for (const Set& half : Split(places, (places.size() + 1) / 2)) LostOverlap(half, as_is);
+      return;
+    }
+    for (size_t i : places) {
+      out_.places[i].path_before = as_is.length;
+      out_.places[i].path_after = cost.length;
+      out_.places[i].delay = as_is.delay - std::min(as_is.delay, cost.delay);
     }
   }
 
@@ -206,21 +203,6 @@ class PlaceAblation {
 };
 
 }  // namespace
-
-std::vector<Finding> NewHazards(CheckResult result, const HazardCounts& before, Confidence least) {
-  std::vector<Finding> hazards;
-  for (size_t i = 0; i < result.findings.size(); ++i) {
-    Finding& finding = result.findings[i];
-    if (finding.absorbed || finding.confidence < least) continue;
-    auto known = before.find(result.keys[i]);
-    const uint64_t count = known == before.end() ? 0 : known->second;
-    if (finding.count <= count) continue;
-    finding.count -= count;
-    finding.instances.clear();
-    hazards.push_back(std::move(finding));
-  }
-  return hazards;
-}
 
 void AblatePlaces(const Tape& tape, const CheckOptions& check, const AblateOptions& options,
                   const HazardCounts& before, Ablation* ablation) {

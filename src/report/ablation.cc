@@ -130,6 +130,7 @@ class Text : private Lines {
                                   BytesText(place.held_bytes)));
     }
     if (place.of_owner != 0) parts.push_back("names the block's owner: protects nothing");
+    if (place.path_before == 0) parts.push_back("lost overlap not worked out (--budget)");
     if (parts.empty()) parts.push_back("no overlap lost");
     std::string text = parts[0];
     for (size_t i = 1; i < parts.size(); ++i) text += ", " + parts[i];

@@ -33,6 +33,21 @@ std::vector<std::string> Verdicts(const std::string& text) {
   return verdicts;
 }
 
+std::vector<LitmusFile> Cases() {
+  std::vector<LitmusFile> cases;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(SS_SOURCE_DIR "/tests/litmus")) {
+    if (entry.path().extension() != ".litmus") continue;
+    auto file = ParseLitmus(ReadFile(entry.path()), entry.path().filename());
+    if (!file) continue;
+    const bool modelled = std::all_of(file->needs.begin(), file->needs.end(), [](const auto& need) {
+      return reference::Models(need.rule);
+    });
+    if (modelled) cases.push_back(std::move(*file));
+  }
+  return cases;
+}
+
 using Lines = std::vector<std::string>;
 
 constexpr char kStreams[] = "stream a\nstream b\nalloc X 4K device\nalloc Y 4K device\n";
@@ -138,18 +153,58 @@ TEST(Ablate, AQueryIsAWaitWhereItSaidComplete) {
   EXPECT_TRUE(AblationOf(program).waits.empty());
 }
 
+// One try of all eight: the last one is to blame for the pair that it alone stands between, and the
+// others are not known of.
 TEST(Ablate, BeyondTheBudgetWaitsAreNotTried) {
   std::string text = kStreams;
   for (int i = 0; i < 8; ++i) text += "a: kernel k write X\nsync a\n";
   Program program = FromLitmus(text + "b: kernel l read X\n");
   for (Op& op : program.ops) op.line = 0;  // one place
   AblateOptions options;
-  options.max_replayed = 2 * program.ops.size();
+  options.max_replayed = program.ops.size();
   size_t tried = 0;
-  for (const Wait& wait : AblationOf(program, options).waits) {
-    tried += wait.verdict != WaitVerdict::kNotTried;
+  const Ablation ablation = AblationOf(program, options);
+  for (const Wait& wait : ablation.waits) tried += wait.verdict != WaitVerdict::kNotTried;
+  EXPECT_EQ(tried, 1u);
+  EXPECT_EQ(ablation.waits.back().verdict, WaitVerdict::kLoadBearing);
+}
+
+// Tries of many at once say the same as tries one by one.
+TEST(Ablate, FewTriesSayNothingElse) {
+  size_t same = 0;
+  for (LitmusFile& file : Cases()) {
+    const Program& program = file.program;
+    const Ablation all = AblationOf(program);
+    for (uint64_t tries : {1, 3, 6}) {
+      AblateOptions few;
+      few.max_replayed = tries * program.ops.size();
+      const Ablation some = AblationOf(program, few);
+      for (size_t i = 0; i < all.waits.size(); ++i) {
+        if (some.waits[i].verdict == WaitVerdict::kNotTried) continue;
+        EXPECT_EQ(some.waits[i].verdict, all.waits[i].verdict)
+            << program.source << ":" << all.waits[i].line << " with " << tries;
+        ++same;
+      }
+    }
   }
-  EXPECT_EQ(tried, 2u);
+  EXPECT_GT(same, 300u);
+}
+
+// Thousands of waits, all needed and each at a place of its own, in a few tries.
+TEST(Ablate, ManyLoadBearingPlacesAreToldApartTogether) {
+  std::string text = kStreams;
+  for (int i = 0; i < 2000; ++i) {
+    text +=
+        "a: kernel k write X\na: record E\nb: wait E\nb: kernel l read X\nb: record F\na: wait F\n";
+  }
+  Program program = FromLitmus(text);
+  AblateOptions options;
+  options.max_replayed = 40 * program.ops.size();
+  const Ablation ablation = AblationOf(program, options);
+  ASSERT_EQ(ablation.waits.size(), 4000u);
+  size_t needed = 0;
+  for (const Wait& wait : ablation.waits) needed += wait.verdict == WaitVerdict::kLoadBearing;
+  EXPECT_EQ(needed, 3999u);  // the last wait has nobody behind it
 }
 
 TEST(Ablate, TheEndOfASynchronisationGoesWithItsBegin) {
@@ -188,21 +243,6 @@ bool NewHazards(const Hazards& before, const Hazards& after) {
     auto known = before.find(hazard.first);
     return known == before.end() || known->second < hazard.second;
   });
-}
-
-std::vector<LitmusFile> Cases() {
-  std::vector<LitmusFile> cases;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(SS_SOURCE_DIR "/tests/litmus")) {
-    if (entry.path().extension() != ".litmus") continue;
-    auto file = ParseLitmus(ReadFile(entry.path()), entry.path().filename());
-    if (!file) continue;
-    const bool modelled = std::all_of(file->needs.begin(), file->needs.end(), [](const auto& need) {
-      return reference::Models(need.rule);
-    });
-    if (modelled) cases.push_back(std::move(*file));
-  }
-  return cases;
 }
 
 TEST(Ablate, AgreesWithTheReferenceOnEveryCase) {
