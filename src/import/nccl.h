@@ -76,7 +76,7 @@ class Nccl {
   }
   void Destroy(uint64_t handle) { lives_.erase(handle); }
 
-  void Add(NcclAsked asked) { open_[asked.call.group].push_back(std::move(asked)); }
+  void Add(const NcclAsked& asked) { open_[asked.call.group].push_back(asked); }
   // The calls of a group in their order; it is closed.
   std::vector<NcclAsked> Take(uint64_t group) {
     auto at = open_.find(group);

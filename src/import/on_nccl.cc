@@ -176,7 +176,7 @@ void Importer::State::On(const trace::NcclCall& record) {
   NcclAsked asked{record, nccl_.Get(record.comm), now_.life->host};
   asked.call.stack = doings_.Stack(record.stack, now_.life->doing);
   if (record.stream != kNoStream) asked.stream = StreamOf(record.stream, record.context).id;
-  nccl_.Add(std::move(asked));
+  nccl_.Add(asked);
 }
 
 void Importer::State::On(const trace::NcclGroupEnd& record) {

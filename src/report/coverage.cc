@@ -12,7 +12,8 @@ constexpr size_t kNamesShown = 12;
 // One decimal, rounded down, so that 99.97% never reads as 100%.
 std::string Percent(uint64_t part, uint64_t whole) {
   if (part >= whole) return "100%";
-  return fmt::format("{:.1f}%", static_cast<double>(part * 1000 / whole) / 10);
+  const uint64_t tenths = part * 1000 / whole;
+  return fmt::format("{}.{}%", tenths / 10, tenths % 10);
 }
 
 std::string UnmodelledLine(const Coverage& coverage) {

@@ -59,7 +59,7 @@ class Story {
   }
 
   std::string Text(const Site& site) const {
-    const std::string name = KernelText(site.name);
+    std::string name = KernelText(site.name);
     switch (site.kind) {
       case OpKind::kFree:
       case OpKind::kFreeAsync:

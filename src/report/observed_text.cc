@@ -10,7 +10,6 @@
 namespace ss {
 namespace {
 
-using pipeline::BarrierUse;
 using pipeline::SeenBarrier;
 using pipeline::SeenFinding;
 using pipeline::SeenKernel;
@@ -103,6 +102,7 @@ class Printer {
 
   static std::string Roles(const SeenKernel& kernel, const std::vector<uint32_t>& roles) {
     std::vector<std::string> names;
+    names.reserve(roles.size());
     for (uint32_t role : roles) names.push_back(kernel.roles[role].name);
     return fmt::format("{}", fmt::join(names, " and "));
   }

@@ -22,7 +22,8 @@ struct PageHazard {
   std::vector<std::pair<std::string, std::vector<std::string>>> more;  // heading, lines
 };
 
-struct Page {
+// The move of ordered_json is not marked noexcept throughout.
+struct Page {  // NOLINT(bugprone-exception-escape)
   std::string title, coverage, legend;
   std::vector<std::string> gaps;
   std::vector<PageHazard> hazards;

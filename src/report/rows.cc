@@ -42,6 +42,7 @@ std::string PlaceText(const PrintInput& input, const std::string& source, StackI
 std::vector<Row> RowsOf(const PrintInput& input, const Finding& finding) {
   std::vector<Row> rows = Roles(finding);
   std::vector<StackId> stacks;
+  stacks.reserve(rows.size());
   for (const Row& row : rows) stacks.push_back(row.site->stack);
   for (Row& row : rows) {
     const Site& site = *row.site;
