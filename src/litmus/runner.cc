@@ -41,7 +41,7 @@ LitmusOutcome Judge(const LitmusFile& file, const std::string& name,
                     const AnalyseFunction& analyse) {
   LitmusOutcome outcome;
   for (const std::string& message : MatchExpectations(file.expectations, analyse(file.program))) {
-    outcome.messages.push_back(name + ": " + message);
+    outcome.messages.push_back(fmt::format("{}: {}", name, message));
   }
   if (!outcome.messages.empty()) outcome.status = Status::kFailed;
   return outcome;
