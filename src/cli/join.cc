@@ -118,6 +118,7 @@ Report Merge(std::vector<Analysed>& inputs) {
       merged.program += " " + report.program;
     }
     Append(merged.findings, report.findings);
+    Append(merged.trials, report.trials);
     Append(merged.advice, report.advice);
     Append(merged.pictures, report.pictures);
     AddCoverage(merged.coverage, report.coverage);

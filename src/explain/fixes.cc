@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "src/model/rules.h"
 
@@ -89,8 +90,8 @@ class Proposer {
   void Lifetime() {
     bool early = finding_.second.kind == OpKind::kAllocAsync;
     bool late = !early && finding_.first.index > finding_.second.index;
-    if (late) return;  // the use came after the free: only the program can move it
     End use = EndOf(finding_.first);
+    if (late) return FreeLater(use);
     if (use.stream == 0) return HandOff();
     if (early) {
       auto before_use = [](const Instance& at) { return at.first_index; };
@@ -222,6 +223,52 @@ class Proposer {
       candidate.edit.insertions.push_back({instance.second_index, record});
     }
     candidates_.push_back(std::move(candidate));
+  }
+
+  // Used after its free: the free moves behind the last such use and waits for it.
+  void FreeLater(const End& use) {
+    std::map<size_t, size_t> last;  // free -> its last use
+    for (const Instance& at : finding_.instances) {
+      size_t& latest = last[at.second_index];
+      latest = std::max(latest, at.first_index);
+    }
+    Candidate candidate;
+    candidate.fix = {FixKind::kFreeLater, "", use.name, finding_.buffer.name,
+                     fmt::format("free {} only when op {} is complete", finding_.buffer.name,
+                                 At(last.begin()->second).id)};
+    for (const auto& [free, used] : last) {
+      const size_t behind = BehindLaunchOf(used);
+      if (HandedOut(free, behind)) return;
+      const HostId user = At(used).host, owner = At(free).host;
+      auto insert = [&](Op op) { candidate.edit.insertions.push_back({behind, op}); };
+      if (use.stream != 0)
+        insert({.kind = OpKind::kStreamSync, .host = user, .stream = use.stream});
+      if (user != owner) insert({.kind = OpKind::kHandoff, .host = user, .object = owner});
+      insert(At(free));
+      candidate.edit.removals.insert(free);
+    }
+    candidates_.push_back(std::move(candidate));
+  }
+
+  // The first position behind an operation, and behind the launch that it is part of.
+  size_t BehindLaunchOf(size_t index) const {
+    size_t behind = index + 1;
+    if (finding_.first.launch_stream == 0) return behind;
+    for (size_t i = behind; i < tape_.ops->size() && At(i).kind != OpKind::kGraphLaunch; ++i) {
+      if (At(i).flags & kSynthetic) behind = i + 1;
+    }
+    return behind;
+  }
+
+  // Somebody else had got the storage by then: that one would have to wait too.
+  bool HandedOut(size_t free, size_t until) const {
+    const Access& range = *tape_.AccessesOf(At(free));
+    for (size_t i = free + 1; i < until; ++i) {
+      if (At(i).kind != OpKind::kAlloc && At(i).kind != OpKind::kAllocAsync) continue;
+      const Access& other = *tape_.AccessesOf(At(i));
+      if (other.begin < range.end && range.begin < other.end) return true;
+    }
+    return false;
   }
 
   // The allocation and its fill move up to before the record whose wait should have covered them.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/program/op.h"
+#include "src/trace/trial.h"
 
 namespace ss {
 
@@ -58,6 +59,7 @@ enum class FixKind : uint8_t {
   kHostSync,           // producer = lane to synchronise
   kPdlWait,            // consumer = operation name
   kHandoff,            // producer = H1, consumer = H2
+  kFreeLater,          // buffer: freed behind its last use, which producer makes
 };
 
 struct Fix {
@@ -134,6 +136,15 @@ struct Stats {
   double seconds = 0;
 };
 
+// What came of an attempt to make a finding strike.
+struct Trial {
+  std::string id;             // of the finding, "" = the trace does not say
+  std::string first, second;  // the call that was held back and the one that should overtake it
+  trace::TrialOutcome outcome{};
+  double seconds = 0;  // for how long the first was held
+  int64_t result = 0;  // CUresult of what the driver refused
+};
+
 struct Picture;  // picture.h
 
 struct Report {
@@ -145,6 +156,7 @@ struct Report {
   // Of a recorded program that did not come to its end by itself: the last work of each stream, if
   // no thread has seen its end.
   std::vector<Site> running;
+  std::vector<Trial> trials;  // one a process that took part
   Coverage coverage;
   Stats stats;
   std::vector<std::shared_ptr<const Picture>> pictures;  // one an input, where they were asked for

@@ -160,6 +160,19 @@ Json HiddenJson(const Selection& selection) {
           {"baseline_gone", selection.baseline_gone}};
 }
 
+Json TrialsJson(const std::vector<Trial>& trials) {
+  Json all = Json::array();
+  for (const Trial& trial : trials) {
+    all.push_back({{"id", TextOrNull(trial.id)},
+                   {"outcome", Name(trial.outcome)},
+                   {"first", TextOrNull(trial.first)},
+                   {"second", TextOrNull(trial.second)},
+                   {"held_seconds", trial.seconds},
+                   {"text", TrialText(trial)}});
+  }
+  return all;
+}
+
 Json ProgramJson(const Report& report) {
   return {{"name", TextOrNull(report.program)},
           {"title", TextOrNull(report.title)},
@@ -188,6 +201,7 @@ std::string PrintJson(const PrintInput& input) {
                {"hazards", hazards},
                {"advice", advice},
                {"running", running},
+               {"trials", TrialsJson(input.report.trials)},
                {"stats", StatsJson(input.report.stats)},
                {"hidden", HiddenJson(input.selection)}};
   // Names come from the watched program and may be any bytes.

@@ -27,6 +27,7 @@ class TextPrinter : private Lines {
     for (size_t i = 0; i < shown; ++i) Hazard(input_.selection.hazards[i]);
     for (const Advice* advice : input_.selection.advice) AdviceLine(*advice);
     RunningLines();
+    TrialLines();
     Summary(input_.selection.hazards.size() - shown);
     return std::move(out_);
   }
@@ -158,7 +159,6 @@ class TextPrinter : private Lines {
     }
   }
 
-  // "0 hazards" is a claim about all that ran: it is only made when all was seen.
   // What it hung in is mostly among these.
   void RunningLines() {
     if (input_.report.running.empty()) return;
@@ -173,6 +173,15 @@ class TextPrinter : private Lines {
     Line("");
   }
 
+  void TrialLines() {
+    for (const Trial& trial : input_.report.trials) {
+      Line("{} trial{}{}", Prefix(), trial.id.empty() ? "" : " of ", trial.id);
+      for (const std::string& line : Wrap(TrialText(trial), 96)) Line("  {}", line);
+    }
+    if (!input_.report.trials.empty()) Line("");
+  }
+
+  // "0 hazards" is a claim about all that ran: it is only made when all was seen.
   void Summary(size_t cut) {
     const Coverage& coverage = input_.report.coverage;
     size_t hazards = input_.selection.hazards.size();

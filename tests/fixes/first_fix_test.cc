@@ -18,11 +18,9 @@ namespace fs = std::filesystem;
 
 // No edge makes these right: see docs/results/2026-11-30-explain.md.
 const std::set<std::string> kNoEdgeHelps = {
-    "DEP-497",     // used after its free
     "DS-ROLL",     // collective-mismatch
     "FI-3247",     // collective-mismatch
     "MEG-2218",    // collective-order
-    "PT-192061",   // used after its free
     "VLLM-54269",  // its host-race has one, the collective-mismatch that follows has not
 };
 
