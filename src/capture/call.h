@@ -82,12 +82,12 @@ struct Call : RawCall {
     TellContext(*thread, before);
     const bool on_trial = IsOnTrial(stack_);
     if (on_trial) [[unlikely]]
-      TrialBefore(*thread, stack_, stream_);
+      TrialBefore(*thread, before, stack_, stream_);
     thread->in_driver = true;
     CUresult result = Plain(arguments...);
     thread->in_driver = false;
     if (on_trial) [[unlikely]]
-      TrialAfter(*thread, stack_, stream_, result);
+      TrialAfter(*thread, before, stack_, stream_, result);
     after = thread->ring->Next();
     return result;
   }

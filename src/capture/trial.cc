@@ -61,17 +61,25 @@ bool IsIts(Side side, uint64_t stack, uint64_t calls) {
 }
 
 // Once: the first to say so.
-void End(Thread& thread, TrialOutcome outcome, CUresult result = CUDA_SUCCESS) {
+void End(Thread& thread, uint64_t seq, TrialOutcome outcome, CUresult result = CUDA_SUCCESS) {
   if (g_state.exchange(kEnded) == kEnded) return;
   const uint64_t held_at = g_held_at.load();
   if (held_at) g_words->open.store(1);
-  Note(thread, trace::view::Trial{.outcome = static_cast<uint64_t>(outcome),
-                                  .held_us = held_at ? (Now() - held_at) / 1000 : 0,
-                                  .result = result});
+  const trace::view::Trial trial{.outcome = static_cast<uint64_t>(outcome),
+                                 .held_us = held_at ? (Now() - held_at) / 1000 : 0,
+                                 .result = result};
+  const size_t bytes = trace::Encode(thread.record, trace::kMaxRecord, seq, seq, trial);
+  thread.ring->Append(thread.record, bytes);
 }
 
 TrialOutcome WithoutCompletion() {
   return g_state.load() == kIssued ? TrialOutcome::kWaited : TrialOutcome::kNotIssued;
+}
+
+// Outside of any call.
+void Finish(Thread& thread, TrialOutcome outcome) {
+  End(thread, thread.ring->Begin(), outcome);
+  thread.ring->End();
 }
 
 // Nothing of the program's may be held for ever, whatever it does meanwhile.
@@ -80,9 +88,9 @@ void* Watch(void*) {
   Thread* thread = CurrentThread();
   while (thread && g_state.load() != kEnded) {
     if (g_words->complete.load()) {
-      End(*thread, TrialOutcome::kConfirmed);
+      Finish(*thread, TrialOutcome::kConfirmed);
     } else if (Now() - g_since.load() > g_plan.seconds * kSecondNs) {
-      End(*thread, WithoutCompletion());
+      Finish(*thread, WithoutCompletion());
     }
     nanosleep(&kLook, nullptr);
   }
@@ -120,30 +128,31 @@ CUresult MakeGate(uint64_t stream) {
 }
 
 // Before the call: what it queues comes behind the gate.
-void Hold(Thread& thread, uint64_t stream) {
-  if (g_calls[kSecond].load() >= g_plan.second.number) return End(thread, TrialOutcome::kCameFirst);
-  if (stream == 0) return End(thread, TrialOutcome::kRefused, CUDA_ERROR_NOT_SUPPORTED);
-  if (IsCapturing(stream)) return End(thread, TrialOutcome::kInGraph);
+void Hold(Thread& thread, uint64_t before, uint64_t stream) {
+  if (g_calls[kSecond].load() >= g_plan.second.number)
+    return End(thread, before, TrialOutcome::kCameFirst);
+  if (stream == 0) return End(thread, before, TrialOutcome::kRefused, CUDA_ERROR_NOT_SUPPORTED);
+  if (IsCapturing(stream)) return End(thread, before, TrialOutcome::kInGraph);
   const bool nested = thread.in_driver;
   thread.in_driver = true;
   const CUresult result = MakeGate(stream);
   thread.in_driver = nested;
-  if (result != CUDA_SUCCESS) return End(thread, TrialOutcome::kRefused, result);
+  if (result != CUDA_SUCCESS) return End(thread, before, TrialOutcome::kRefused, result);
   g_since.store(Now());
   g_held_at.store(g_since.load());
   g_state.store(kHeld);
-  if (!StartWatch()) End(thread, TrialOutcome::kRefused);
+  if (!StartWatch()) End(thread, before, TrialOutcome::kRefused);
 }
 
-void MarkCompletion(Thread& thread, uint64_t stream) {
+void MarkCompletion(Thread& thread, uint64_t before, uint64_t stream) {
   if (g_plan.by_cpu || stream == 0) return g_words->complete.store(1);
-  if (IsCapturing(stream)) return End(thread, TrialOutcome::kInGraph);
+  if (IsCapturing(stream)) return End(thread, before, TrialOutcome::kInGraph);
   thread.in_driver = true;
   const CUresult result = TheDriver().stream_write_value(reinterpret_cast<CUstream>(stream),
                                                          g_device_words + offsetof(Words, complete),
                                                          1, CU_STREAM_WRITE_VALUE_DEFAULT);
   thread.in_driver = false;
-  if (result != CUDA_SUCCESS) End(thread, TrialOutcome::kRefused, result);
+  if (result != CUDA_SUCCESS) End(thread, before, TrialOutcome::kRefused, result);
 }
 
 void SecondComes() {
@@ -173,35 +182,37 @@ void LookForTrial(uint64_t stack, const uint64_t* addresses, size_t count) {
   }
 }
 
-void TrialBefore(Thread& thread, uint64_t stack, uint64_t stream) {
+void TrialBefore(Thread& thread, uint64_t before, uint64_t stack, uint64_t stream) {
   if (g_state.load() == kEnded) return;
   if (IsIts(kFirst, stack, g_calls[kFirst].load() + 1)) {
-    Hold(thread, stream);
+    Hold(thread, before, stream);
   } else if (IsIts(kSecond, stack, g_calls[kSecond].load() + 1)) {
     SecondComes();
   }
 }
 
-void TrialAfter(Thread& thread, uint64_t stack, uint64_t stream, CUresult result) {
+void TrialAfter(Thread& thread, uint64_t before, uint64_t stack, uint64_t stream, CUresult result) {
   if (result != CUDA_SUCCESS) return;
   for (Side side : {kFirst, kSecond}) {
     if (g_trial_stacks[side].load() != stack) continue;
     const uint64_t calls = g_calls[side].fetch_add(1) + 1;
     const bool marks = side == kSecond && calls == g_plan.second.number;
-    if (marks && g_state.load() == kIssued) MarkCompletion(thread, stream);
+    if (marks && g_state.load() == kIssued) MarkCompletion(thread, before, stream);
   }
 }
 
 void TrialNote(Thread& thread, uint64_t stack) {
   if (!IsOnTrial(stack)) [[likely]]
     return;
-  TrialBefore(thread, stack, 0);
-  TrialAfter(thread, stack, 0, CUDA_SUCCESS);
+  const uint64_t before = thread.ring->Begin();
+  TrialBefore(thread, before, stack, 0);
+  TrialAfter(thread, before, stack, 0, CUDA_SUCCESS);
+  thread.ring->End();
 }
 
 void EndTrial(Thread& thread) {
   const int state = g_state.load();
-  if (state == kHeld || state == kIssued) End(thread, WithoutCompletion());
+  if (state == kHeld || state == kIssued) Finish(thread, WithoutCompletion());
 }
 
 // What the parent holds is the parent's.

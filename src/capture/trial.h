@@ -29,9 +29,10 @@ void ReadTrial(const char* text);
 // A call stack that is new: is it one of the two?
 void LookForTrial(uint64_t stack, const uint64_t* addresses, size_t count);
 
-// Around a call from one of the two places. `stream`: resolved, 0 = a call without one.
-void TrialBefore(Thread& thread, uint64_t stack, uint64_t stream);
-void TrialAfter(Thread& thread, uint64_t stack, uint64_t stream, CUresult result);
+// Around a call from one of the two places. `before`: its number, which a record made here has too;
+// `stream`: resolved, 0 = a call without one.
+void TrialBefore(Thread& thread, uint64_t before, uint64_t stack, uint64_t stream);
+void TrialAfter(Thread& thread, uint64_t before, uint64_t stack, uint64_t stream, CUresult result);
 // The same for an annotation: what it tells of happens here.
 void TrialNote(Thread& thread, uint64_t stack);
 
