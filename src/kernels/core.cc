@@ -152,7 +152,7 @@ Result<CoreReport> ReadCore(const std::string& path) {
   const std::vector<std::string> parts = Answers(*overview, 2);
   CoreReport report;
   for (const std::string& line : Lines(parts[0])) {
-    if (line.find("(") != line.npos && line.find("GridDim") == line.npos)
+    if (line.find('(') != line.npos && line.find("GridDim") == line.npos)
       report.kernels.push_back(line);
   }
   report.groups = Group(ParseWarps(parts[1]));

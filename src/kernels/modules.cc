@@ -228,6 +228,7 @@ Analysis AnalyseModules(const std::vector<ModuleImage>& images,
   Analysis analysis;
   std::vector<ModuleRequest> requests;
   std::map<std::pair<size_t, std::string>, KernelSummary> summaries;
+  requests.reserve(images.size());
   for (const ModuleImage& image : images) requests.push_back({&image, {}});
   analysis.notes = Summarise(requests, disassembler, cache, [&](size_t request, KernelSummary one) {
     summaries[{request, one.name}] = std::move(one);

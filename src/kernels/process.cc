@@ -34,6 +34,7 @@ struct Pipe {
 
 int Spawn(const std::vector<std::string>& argv, Pipe& out, Pipe& error, pid_t* child) {
   std::vector<char*> words;
+  words.reserve(argv.size() + 1);
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   posix_spawn_file_actions_t actions;
