@@ -1,6 +1,6 @@
 """The PyTorch programs of incidents/pytorch under `streamsan run`, on a machine with PyTorch and one or two GPUs.
 
-    python3 tests/gpu/pytorch.py build/gpu/bin/streamsan [--steps N] [--only WORD]
+    python3 tests/gpu/pytorch.py build/gpu/bin/streamsan [--steps N] [--only WORD] [--jobs N] [--keep DIR]
 
 A program without fault has to come out with no hazard, no dropped record and 97% of its launches resolved; each fault,
 and each ordering call that is left out, has to be reported. One line a run; the last line is `N passed, N failed`.
@@ -9,6 +9,7 @@ and each ordering call that is left out, has to be reported. One line a run; the
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import dataclasses
 import json
 import os
@@ -21,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 INCIDENTS = ROOT / "incidents" / "pytorch"
 PROGRAMS = INCIDENTS / "programs"
 RESOLVED = 0.97
+LIMIT = 600  # seconds
 
 # Ordering calls without which something is unordered. The others of a program are covered by its other waits.
 PREFETCH = (
@@ -56,6 +58,15 @@ def cases(steps: int) -> list[Case]:
     made += [Case(ranks(PROGRAMS / f"{name}.py", *many), False, 2) for name in ("ddp", "fsdp2")]
     made += [Case(program(PROGRAMS / "prefetch.py", *few, "--without", name), True) for name in PREFETCH]
     made += [Case(program(PROGRAMS / "offload.py", *few, "--without", name), True) for name in OFFLOAD]
+    made.append(Case(program(PROGRAMS / "survey.py", "--steps", "2"), False))
+    pair, without = PROGRAMS / "pair.py", ("--without", "wait")
+    for launch, writer, reader, gpus in (
+        (program, "triton", "triton", 1), (program, "matmul", "triton", 1),
+        (ranks, "matmul", "all-reduce", 2), (ranks, "triton", "all-reduce", 2),
+    ):  # fmt: skip
+        words = ("--steps", "4", "--writer", writer, "--reader", reader)
+        made += [Case(launch(pair, *words, *without), True, gpus), Case(launch(pair, *words), False, gpus)]
+    made.append(Case(program(pair, "--steps", "4", "--both-read"), False))
     for name, fault, fix in (
         ("moe_combine", "missing-combine-output", "record"),
         ("zero3_reduce", "wrong-producer", "wait"),
@@ -67,12 +78,22 @@ def cases(steps: int) -> list[Case]:
     return made
 
 
-def run(streamsan: str, case: Case) -> str:
+def run(streamsan: str, case: Case, number: int, keep: str, gpus: int) -> str:
     """Why it failed, or ""."""
+    environment = dict(os.environ)
+    if case.gpus == 1 and "CUDA_VISIBLE_DEVICES" not in environment:
+        environment["CUDA_VISIBLE_DEVICES"] = str(number % gpus)
     with tempfile.TemporaryDirectory() as folder:
-        report = os.path.join(folder, "report.json")
-        command = [streamsan, "run", "--format", "json", "--report", report, "--", *case.words]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
+        folder = keep or folder
+        report = os.path.join(folder, f"{number}.json")
+        kept = ["-o", os.path.join(folder, str(number))] if keep else []
+        command = [streamsan, "run", "--format", "json", "--report", report, *kept, "--", *case.words]
+        try:
+            done = subprocess.run(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT, env=environment
+            )
+        except subprocess.TimeoutExpired:
+            return f"no end within {LIMIT} s"
         if not os.path.exists(report):
             return f"exit code {done.returncode}, no report\n{done.stdout[-2000:]}"
         with open(report, encoding="utf-8") as file:
@@ -94,7 +115,11 @@ def main() -> int:
     parser.add_argument("streamsan")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--only", default="", help="cases whose command holds this")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
+    parser.add_argument("--keep", default="", help="a folder for reports and traces, named by the case's number")
     options = parser.parse_args()
+    if options.keep:
+        os.makedirs(options.keep, exist_ok=True)
     try:
         import torch
 
@@ -103,10 +128,13 @@ def main() -> int:
         gpus = 0
     chosen = [case for case in cases(options.steps) if options.only in case.name and case.gpus <= gpus]
     failed = 0
-    for case in chosen:
-        trouble = run(options.streamsan, case)
-        failed += bool(trouble)
-        print(f"{'FAIL' if trouble else 'pass'}  {case.name}{': ' + trouble if trouble else ''}", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        running = [pool.submit(run, options.streamsan, case, number, options.keep, gpus)
+                   for number, case in enumerate(chosen)]  # fmt: skip
+        for number, (case, end) in enumerate(zip(chosen, running)):
+            trouble = end.result()
+            failed += bool(trouble)
+            print(f"{'FAIL' if trouble else 'pass'}  {number} {case.name}{': ' + trouble if trouble else ''}", flush=True)
     print(f"{len(chosen) - failed} passed, {failed} failed")
     return 1 if failed or not chosen else 0
 

@@ -1,4 +1,5 @@
-"""Jobs that do not come to their end: a collective that rank 1 never joins, memory that runs out, SIGKILL."""
+"""Jobs that do not come to their end: a collective that rank 1 never joins, two in a different order on each rank,
+memory that runs out, SIGKILL."""
 
 from __future__ import annotations
 
@@ -23,6 +24,20 @@ def hang(device: torch.device) -> None:
     torch.cuda.synchronize()
 
 
+def change_order(device: torch.device) -> None:
+    dist.init_process_group("nccl", device_id=device)
+    gradient, loss = torch.ones(1 << 20, device=device), torch.ones(1, device=device)
+    dist.all_reduce(gradient)
+    if dist.get_rank() == 0:
+        dist.all_reduce(gradient)
+        dist.broadcast(loss, 0)
+    else:
+        dist.broadcast(loss, 0)
+        dist.all_reduce(gradient)
+    print("waiting", flush=True)
+    torch.cuda.synchronize()
+
+
 def fill(device: torch.device) -> None:
     torch.cuda.set_per_process_memory_fraction(0.02)
     blocks = []
@@ -42,11 +57,11 @@ def be_killed(device: torch.device) -> None:
 
 def main() -> None:
     parser = parts.parser(__doc__ or "")
-    parser.add_argument("--end", choices=["hang", "memory", "kill"], required=True)
+    parser.add_argument("--end", choices=["hang", "order", "memory", "kill"], required=True)
     options = parser.parse_args()
     torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     device = torch.device("cuda", torch.cuda.current_device())
-    {"hang": hang, "memory": fill, "kill": be_killed}[options.end](device)
+    {"hang": hang, "order": change_order, "memory": fill, "kill": be_killed}[options.end](device)
 
 
 if __name__ == "__main__":
