@@ -8,6 +8,7 @@
 
 #include "src/pipeline/room.h"
 #include "src/pipeline/stuck.h"
+#include "src/pipeline/wording.h"
 
 namespace ss::pipeline {
 namespace {
@@ -28,8 +29,12 @@ class Judging {
         kernel_(seen.kernels[kernel]),
         seen_(seen) {
     for (const SeenPair& pair : kernel_.pairs) {
-      partners_[pair.full] = pair.empty;
-      partners_[pair.empty] = pair.full;
+      // Which side is which cannot be told where both begin as producers; whose partner it is,
+      // where arrivals were not seen.
+      const bool oriented = pair.oriented && !pair.both_open && kernel_.Unseen().empty();
+      const bool bytes = kernel_.barriers.at(pair.full).bytes;
+      sides_[pair.full] = {pair.empty, oriented, oriented, pair.given_first, bytes};
+      sides_[pair.empty] = {pair.full, oriented, false, pair.given_first, bytes};
     }
     for (const auto& [offset, barrier] : kernel_.barriers)
       arrivals_[offset] = {barrier.arrivals, barrier.expected};
@@ -51,9 +56,10 @@ class Judging {
 
   void Replay(const RecordedLaunch& launch) {
     std::map<uint32_t, Room> rooms;
+    ahead_.clear();
     for (const LogRecord& record : launch.records) {
       const uint32_t number = RoomOf(launch, record.block);
-      Room& room = rooms.try_emplace(number, launch, partners_, arrivals_).first->second;
+      Room& room = rooms.try_emplace(number, launch, sides_, arrivals_).first->second;
       const bool blind = room.Take(record);
       const uint32_t barrier = KeyOf(launch, record).second;
       const Place place = record.Pc() - launch.about.pc;
@@ -62,6 +68,7 @@ class Judging {
       if (blind) Blind(role->second, barrier, place, record);
       if (record.Kind() == RecordKind::kTry && record.result)
         Passed(role->second, barrier, place, room.pass());
+      Turn(KeyOf(launch, record), {role->second, barrier, place, room.out_of_turn()}, record);
     }
     for (auto& [number, room] : rooms) Count(room);
     for (auto& [number, room] : rooms) rooms_.emplace(std::pair{&launch, number}, std::move(room));
@@ -96,10 +103,10 @@ class Judging {
     if (!finding) return;
     const bool waits = record.Kind() == RecordKind::kTry;
     finding->text = fmt::format(
-        "{} {} {}, and no barrier in between says that it is initialised: the block's (or "
-        "cluster's) "
+        "{} {}, and no barrier in between says that it is initialised: the block's (or cluster's) "
         "barrier behind the initialisation comes later.",
-        finding->role, Verb(role, waits ? "wait" : "arrive"), kernel_.BarrierName(barrier));
+        Does(finding->role, waits ? "wait" : "arrive") + (waits ? " for" : " on"),
+        kernel_.BarrierName(barrier));
   }
 
   void Passed(uint32_t role, uint32_t barrier, Place place, const Room::Pass& pass) {
@@ -114,9 +121,8 @@ class Judging {
       return;
     }
     finding->certain = did;
-    const std::string waits =
-        fmt::format("{} {} for phase {} of {}", finding->role, Verb(role, "wait"), pass.need,
-                    kernel_.BarrierName(barrier));
+    const std::string waits = fmt::format("{} for phase {} of {}", Does(finding->role, "wait"),
+                                          pass.need, kernel_.BarrierName(barrier));
     finding->text = waits;
     if (did) {
       finding->text += fmt::format(
@@ -130,12 +136,28 @@ class Judging {
           "two phases earlier the parity is the same, and it passes.",
           pass.need - 1);
     }
-    if (kernel_.PairOf(barrier)) {
-      finding->details.push_back(fmt::format(
-          "it has had its last turn (it arrived on 0x{:x}), and waits with the same parity again",
-          partners_.at(barrier)));
-    }
+    const std::string why = Why(barrier, pass.least);
+    if (!why.empty()) finding->details.push_back(why);
     if (!did) finding->details.push_back("in this run it was late enough");
+  }
+
+  // Why its parity cannot stand for an earlier phase.
+  std::string Why(uint32_t barrier, const Room::Least& least) const {
+    switch (least.since) {
+      case Room::Since::kTurn:
+        return fmt::format(
+            "it has had its last turn (it arrived on 0x{:x}), and waits with the same parity again",
+            sides_.at(barrier).partner);
+      case Room::Since::kArrival:
+        return fmt::format(
+            "its own last arrival there went into phase {}: it waits with the other parity",
+            least.phase);
+      case Room::Since::kStart:
+        return "it is a consumer, and begins with a producer's parity: right only for one that "
+               "skips the first use, and is told when that is over";
+      default:
+        return "";
+    }
   }
 
   // What could happen did, later on.
@@ -149,8 +171,39 @@ class Judging {
     }
   }
 
-  std::string Verb(uint32_t role, const char* verb) const {
-    return std::string(verb) + (kernel_.roles[role].warps.size() > 1 ? "" : "s");
+  struct Arrival {
+    uint32_t role = 0, barrier = 0;
+    Place place = 0;
+    std::optional<Room::OutOfTurn> out_of_turn;
+  };
+
+  // A barrier that is ahead of its partner harms who still waits for it.
+  void Turn(BarrierKey key, const Arrival& arrival, const LogRecord& record) {
+    if (arrival.out_of_turn) ahead_.emplace(key, arrival);
+    if (record.Kind() == RecordKind::kInit) ahead_.erase(key);
+    const auto ahead = ahead_.find(key);
+    if (record.Kind() != RecordKind::kTry || ahead == ahead_.end()) return;
+    OutOfTurn(ahead->second);
+    ahead_.erase(ahead);
+  }
+
+  void OutOfTurn(const Arrival& arrival) {
+    const auto [role, barrier, place, turn] = arrival;
+    SeenFinding* finding = Once("pipeline-overtake", role, barrier, place);
+    if (!finding) return;
+    const PairSide& side = sides_.at(barrier);
+    finding->certain = !side.given_first;
+    finding->text = fmt::format(
+        "{} on {} out of turn: {} of its phases are complete, and at most {} of 0x{:x}. {}",
+        Does(finding->role, "arrive"), kernel_.BarrierName(barrier), turn->own, turn->partner,
+        side.partner,
+        side.full ? "The slot is filled again before it was given back, and the consumer's barrier "
+                    "goes on while it still waits for its last phase."
+                  : "The slot is given back more often than it was filled, and the producer's "
+                    "barrier goes on without the consumer.");
+    for (const uint32_t one : {barrier, side.partner})
+      finding->details.push_back(fmt::format("arrivals that complete a phase of 0x{:x}: {}", one,
+                                             kernel_.barriers.at(one).expected));
   }
 
   // A role that waits for empty slots of a pipeline, with a producer's fresh state, and that never
@@ -184,16 +237,16 @@ class Judging {
     finding.place = use.wait;
     finding.certain = kernel_.Unseen().empty();  // else the pair may be another one
     finding.text = fmt::format(
-        "{} {} on the empty side of a pipeline that it never fills: {} {}. It waits with a state "
-        "that no "
-        "commit ever moves: whether that passes depends on how many releases are complete when it "
-        "looks.",
-        finding.role, kernel_.roles[role].warps.size() > 1 ? "wait" : "waits", finding.other,
-        "arrive on its full side");
+        "{} on the empty side of a pipeline that it never fills: {} on its full side. It waits "
+        "with "
+        "a state that no commit ever moves: whether that passes depends on how many releases are "
+        "complete when it looks.",
+        Does(finding.role, "wait"), Does(finding.other, "arrive"));
     const BarrierUse* owner = kernel_.roles[pair.producers.front()].Use(pair.full);
     finding.details.push_back(
-        fmt::format("0x{:x} is awaited {} times by {}, which never arrive on 0x{:x}", pair.empty,
-                    use.waits + use.failed, finding.role, pair.full));
+        fmt::format("0x{:x} is awaited {} times by {}, which never {} on 0x{:x}", pair.empty,
+                    use.waits + use.failed, finding.role,
+                    IsPlural(finding.role) ? "arrive" : "arrives", pair.full));
     finding.details.push_back(fmt::format("0x{:x} is filled by {}: {} arrivals", pair.full,
                                           finding.other,
                                           owner ? owner->arrivals + owner->later : 0));
@@ -242,10 +295,12 @@ class Judging {
   const size_t index_;
   SeenKernel& kernel_;
   Observation& seen_;
-  std::map<uint32_t, uint32_t> partners_, role_of_;
+  std::map<uint32_t, PairSide> sides_;
+  std::map<uint32_t, uint32_t> role_of_;
   std::map<uint32_t, ArrivalsSeen> arrivals_;
   Rooms rooms_;
   std::map<std::tuple<std::string, uint32_t, uint32_t>, size_t> known_;
+  std::map<BarrierKey, Arrival> ahead_;  // of one launch: by arrivals out of turn
   std::set<RoleBarrier> open_;  // role, barrier: passed before the first phase was complete
 };
 

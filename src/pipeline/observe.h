@@ -55,8 +55,10 @@ struct SeenBarrier {
 
 struct SeenPair {
   uint32_t full = 0, empty = 0;
-  bool oriented = false;                       // false: either may be the full one
-  bool both_open = false;                      // every role on either side begins with parity 1
+  bool oriented = false;   // false: either may be the full one
+  bool both_open = false;  // every role on either side begins with parity 1
+  // Every producer begins with parity 0: consumers give each slot back before its first use.
+  bool given_first = false;
   std::vector<uint32_t> producers, consumers;  // roles
 };
 

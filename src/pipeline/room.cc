@@ -75,6 +75,7 @@ bool Room::Take(const LogRecord& record) {
   const RecordKind kind = record.Kind();
   const BarrierKey key = KeyOf(launch_, record);
   bool blind = false;
+  out_of_turn_.reset();
   if (TouchesMbarrier(kind)) {
     blind = !warp.knows.Has(barriers_[key].init) && !warp.knows.open_ended();
   }
@@ -126,10 +127,12 @@ GhostWarp& Room::WarpOf(const LogRecord& record) {
 // A barrier that is initialised again is another one.
 void Room::Init(GhostWarp& warp, BarrierKey key) {
   GhostBarrier& barrier = barriers_[key];
+  const uint32_t lives = barrier.lives + 1;
   barrier = {};
+  barrier.lives = lives;
   barrier.init = warp.knows.Tick(warp.number);
   barrier.arrivals.emplace_back();
-  for (auto& [other, state] : warps_) state.waits.erase(key);
+  for (auto& [other, state] : warps_) state.waits.erase(key), state.took_part.erase(key);
 }
 
 // An asynchronous one comes when the warp's copies are done: no sooner than it was issued.
@@ -138,16 +141,20 @@ void Room::Arrive(GhostWarp& warp, BarrierKey key, const LogRecord& record) {
   const Moment moment = warp.knows.Tick(warp.number);
   barrier.arrived.Join(warp.knows);
   for (auto& [waited, state] : warp.waits) {
-    auto partner = partners_.find(waited.second);
-    if (partner != partners_.end() && partner->second == key.second) state.moved = true;
+    auto side = sides_.find(waited.second);
+    if (side != sides_.end() && side->second.partner == key.second) state.moved = true;
   }
-  if (!barrier.arrivals.empty()) Count(barrier, key, record, moment);
+  if (barrier.arrivals.empty()) return;
+  Count(barrier, key, record, moment);
+  // When an asynchronous one comes is not known.
+  if (!IsArrival(record.Kind()) || record.word == 0) return;
+  warp.took_part[key] = barrier.phase + 1;
+  CheckTurn(barrier, key);
 }
 
 void Room::Count(GhostBarrier& barrier, BarrierKey key, const LogRecord& record, Moment moment) {
   const bool later = record.Kind() == RecordKind::kAsyncArrive;
   if (later ? Seen(key).which != Arrivals::kWithAsync : record.word == 0) return;
-  barrier.any = true;
   barrier.expected = later ? Seen(key).expected : WordExpected(record.word);
   // What it will find is not known: it goes into the first phase that has room.
   const bool next =
@@ -163,22 +170,56 @@ void Room::Count(GhostBarrier& barrier, BarrierKey key, const LogRecord& record,
   barrier.arrivals.back().push_back(moment);
 }
 
+// A slot's use u (from 0 on) is filled when it was given back u times, and given back when it was
+// filled u + 1 times. Where bytes complete the full side, an arrival that announces them may come
+// before the slot is free, as long as the copies do not.
+void Room::CheckTurn(const GhostBarrier& barrier, BarrierKey key) {
+  const auto side = sides_.find(key.second);
+  if (side == sides_.end() || !side->second.oriented) return;
+  const auto other = barriers_.find({key.first, side->second.partner});
+  if (other == barriers_.end() || other->second.lives != barrier.lives) return;
+  if (Seen(key).which == Arrivals::kNotAll || Seen(other->first).which == Arrivals::kNotAll) return;
+  const uint64_t partner = other->second.MostComplete();
+  const uint64_t given_first = side->second.given_first, announced = side->second.bytes;
+  const bool in_turn = side->second.full ? barrier.phase + given_first <= partner + announced
+                                         : barrier.phase + 1 <= partner + given_first;
+  if (!in_turn) out_of_turn_ = OutOfTurn{barrier.phase, partner};
+}
+
 ArrivalsSeen Room::Seen(BarrierKey key) const {
   const auto it = arrivals_.find(key.second);
   return it == arrivals_.end() ? ArrivalsSeen{} : it->second;
 }
 
+// None before the last one that it waited for, a later one when it has had its turn since; not the
+// one before its own last arrival; and a full side's waiter begins with the first phase, not with
+// the one before.
+Room::Least Room::LeastNeed(const GhostWarp& warp, BarrierKey key) const {
+  Least least;
+  const auto raise = [&least](uint64_t phase, Since since) {
+    if (phase > least.phase) least = {phase, since};
+  };
+  const auto side = sides_.find(key.second);
+  if (side != sides_.end() && side->second.full) raise(1, Since::kStart);
+  const auto wait = warp.waits.find(key);
+  if (wait != warp.waits.end())
+    raise(wait->second.need + wait->second.moved, wait->second.moved ? Since::kTurn : Since::kWait);
+  const auto own = warp.took_part.find(key);
+  if (own != warp.took_part.end()) raise(own->second, Since::kArrival);
+  return least;
+}
+
 void Room::Passed(GhostWarp& warp, BarrierKey key, const LogRecord& record) {
   GhostBarrier& barrier = barriers_[key];
-  GhostWait& wait = warp.waits[key];
-  const uint64_t least = wait.any ? wait.need + (wait.moved ? 1 : 0) : 0;
-  wait = {true, NeedFor(record.data, least), false};
+  const Least least = LeastNeed(warp, key);
+  const GhostWait wait{NeedFor(record.data, least.phase), false};
+  warp.waits[key] = wait;
   const bool all = Seen(key).which != Arrivals::kNotAll;
   const bool known = all && record.word != 0 && !barrier.arrivals.empty();
   const bool found = known && wait.need >= 2 && !barrier.IsKnownComplete(wait.need - 1, warp.knows);
   const bool ordered = !found || warp.knows.open_ended();
-  pass_ = {wait.need, known ? barrier.Complete(record.word) : 0, ordered, known,
-           !all || (found && ordered)};
+  pass_ = {wait.need, least, known ? barrier.Complete(record.word) : 0,
+           ordered,   known, !all || (found && ordered)};
   // A role that skips turns may have meant a later phase of that parity than the least one: it is
   // taken to know all that has arrived in this run.
   warp.knows.Join(barrier.arrived);

@@ -310,6 +310,7 @@ class Structure {
     pair.producers = first_is_empty ? one.roles : two.roles;
     pair.consumers = first_is_empty ? two.roles : one.roles;
     pair.both_open = one.OnlyOpen() && two.OnlyOpen();
+    pair.given_first = (first_is_empty ? one : two).OnlyClosed();
     return pair;
   }
 

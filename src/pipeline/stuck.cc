@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "src/pipeline/wording.h"
+
 namespace ss::pipeline {
 namespace {
 
@@ -98,9 +100,10 @@ class Jam {
     finding.place = key.place;
     finding.times = crowd.warps;
     finding.text = fmt::format(
-        "{} for {} with parity {} and never get on: {} warps of {} block{}, {} s after the last "
+        "{} for {} with parity {} and never {} on: {} warp{} of {} block{}, {} s after the last "
         "event.",
-        key.role + " wait", kernel_.BarrierName(key.barrier), key.parity, crowd.warps,
+        Does(key.role, "wait"), kernel_.BarrierName(key.barrier), key.parity,
+        IsPlural(key.role) ? "get" : "gets", crowd.warps, crowd.warps == 1 ? "" : "s",
         crowd.blocks.size(), crowd.blocks.size() == 1 ? "" : "s", recording_.end->quiet_ms / 1000);
     State(key, crowd, finding);
     return finding;
@@ -143,10 +146,8 @@ class Jam {
                  SeenFinding& finding) const {
     const auto warp = room.warps().find({crowd.example.block, crowd.example.warp});
     if (warp == room.warps().end()) return;
-    const auto wait = warp->second.waits.find({crowd.example.block, key.barrier});
-    const bool before = wait != warp->second.waits.end() && wait->second.any;
-    const uint64_t least = before ? wait->second.need + (wait->second.moved ? 1 : 0) : 0;
-    const uint64_t need = NeedFor(key.parity, least);
+    const uint64_t need =
+        NeedFor(key.parity, room.LeastNeed(warp->second, {crowd.example.block, key.barrier}).phase);
     if (complete <= need) return;
     finding.details.push_back(
         fmt::format("its state stands at phase {}, which is over: by parity it now waits for phase "
@@ -166,11 +167,15 @@ class Jam {
         ++others;
       }
     }
-    const char* what = exited == role.warps.size()    ? "has left the kernel: no more arrivals"
-                       : waiting == role.warps.size() ? "waits itself"
-                       : others == role.warps.size()  ? "is still at work: it could arrive"
-                                                      : "has partly left";
-    return fmt::format("{} arrives there, and {}", role.name, what);
+    const bool many = IsPlural(role.name);
+    const char* what =
+        exited == role.warps.size()    ? (many ? "have left the kernel: no more arrivals"
+                                               : "has left the kernel: no more arrivals")
+        : waiting == role.warps.size() ? (many ? "wait themselves" : "waits itself")
+        : others == role.warps.size()
+            ? (many ? "are still at work: they could arrive" : "is still at work: it could arrive")
+            : "have partly left";
+    return fmt::format("{} there, and {}", Does(role.name, "arrive"), what);
   }
 
   void AddFollowers(std::vector<SeenFinding>& findings) const {
@@ -179,7 +184,8 @@ class Jam {
     for (const SeenFinding& finding : findings) roots.insert(finding.role);
     for (const auto& [key, crowd] : crowds_) {
       if (roots.count(key.role)) continue;
-      findings.front().details.push_back(fmt::format("{} wait behind it: {}, parity {}", key.role,
+      findings.front().details.push_back(fmt::format("{} behind it: {}, parity {}",
+                                                     Does(key.role, "wait"),
                                                      kernel_.BarrierName(key.barrier), key.parity));
     }
   }

@@ -1,4 +1,5 @@
-// record PROTOCOL.pipe SEED [--late PIPELINE]... [--hidden PIPELINE]... [--late-looks]
+// record PROTOCOL.pipe SEED [--late PIPELINE]... [--hidden PIPELINE]... [--early ROLE]...
+//        [--late-looks]
 // One block's recording of one schedule of the protocol, on stdout (recorder.h). It stands in for
 // one of a GPU: tests/pipeline/recordings and the fuzzer's seeds are made with it.
 #include <cstdio>
@@ -28,6 +29,8 @@ int main(int argc, char** argv) {
       options.later.insert(argv[++i]);
     } else if (word == "--hidden" && i + 1 < argc) {
       options.hidden.insert(argv[++i]);
+    } else if (word == "--early" && i + 1 < argc) {
+      options.early.insert(argv[++i]);
     } else {
       return std::fprintf(stderr, "record: %s: not understood\n", argv[i]), 2;
     }

@@ -55,10 +55,12 @@ class Recorder {
   }
 
   void Begin() {
+    state_ = machine_.Start();
     for (uint32_t i = 0; i < program_.barriers.size(); ++i) {
       if (!Named(i))
         log_.Add(block_, 0, RecordKind::kInit, Address(i), program_.barriers[i].expected, 16);
     }
+    for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) ComeEarly(agent);
     if (!options_.init_barrier) return;
     for (const RecordKind kind : {RecordKind::kBarEnter, RecordKind::kBarLeave}) {
       for (uint32_t agent = 0; agent < program_.agents.size(); ++agent)
@@ -66,9 +68,17 @@ class Recorder {
     }
   }
 
+  void ComeEarly(uint32_t agent) {
+    const Step* step = machine_.Next(state_, agent);
+    const uint32_t role = program_.agents[agent].role;
+    if (!step || !options_.early.count(program_.protocol->roles[role].name)) return;
+    if (step->kind != Step::Kind::kWait || !machine_.Enabled(state_, agent)) return;
+    Take(agent, *step);
+    machine_.Advance(state_, agent);
+  }
+
   void Block() {
     State& state = state_;
-    state = machine_.Start();
     std::vector<bool> failing(program_.agents.size()), gone(program_.agents.size());
     issued_.assign(program_.agents.size(), false);
     for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) Issue(agent);

@@ -52,6 +52,7 @@ struct RecorderOptions {
   // issued, without the object.
   std::set<std::string> later = {};
   std::set<std::string> hidden = {};  // on whose full side arrivals are not logged
+  std::set<std::string> early = {};   // roles whose first wait stands before that barrier
   bool late_looks =
       false;  // a look that failed sleeps until the barrier has gone on, and is read then
 };
