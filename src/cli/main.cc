@@ -293,8 +293,8 @@ class CommandLine {
     auto* check = pipeline->add_subcommand("check", "Verify a protocol for every schedule");
     check->add_option("PATH", pipeline_.paths, ".pipe files, recordings (.sslog) or directories")
         ->required();
-    check->add_option("--format", words_.format, "text, json or html")
-        ->check(CLI::IsMember({"text", "json", "html"}))
+    check->add_option("--format", words_.format, "text, json, html or sarif")
+        ->check(CLI::IsMember({"text", "json", "html", "sarif"}))
         ->capture_default_str();
     ReportOptions& report = pipeline_.report;
     check->add_option("--report", report.report_file, "Write the report to FILE, not to stderr")
@@ -324,8 +324,8 @@ class CommandLine {
     auto* watch =
         pipeline->add_subcommand("watch", "Watch a program's kernels: watch [OPTIONS] -- PROGRAM");
     ReportOptions& report = pipeline_watch_.report;
-    watch->add_option("--format", words_.format, "text or json")
-        ->check(CLI::IsMember({"text", "json"}))
+    watch->add_option("--format", words_.format, "text, json or sarif")
+        ->check(CLI::IsMember({"text", "json", "sarif"}))
         ->capture_default_str();
     watch->add_option("--report", report.report_file, "Write the report to FILE, not to stderr")
         ->type_name("FILE");
@@ -355,7 +355,7 @@ class CommandLine {
         ->check(CLI::Range(0, 100));
     watch->add_option("PROGRAM", words_.program, "With its arguments, behind --");
     watch->callback([this] {
-      pipeline_watch_.report.format = words_.format == "json" ? Format::kJson : Format::kText;
+      pipeline_watch_.report.format = FormatOf(words_.format);
       pipeline_watch_.command = words_.program;
       pipeline_watch_.command.insert(pipeline_watch_.command.end(), behind_.begin(), behind_.end());
       exit_ = pipeline_watch_.command.empty()

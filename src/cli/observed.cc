@@ -6,6 +6,7 @@
 #include "src/cli/output.h"
 #include "src/kernels/places.h"
 #include "src/report/observed.h"
+#include "src/report/sarif.h"
 
 namespace ss {
 namespace {
@@ -47,6 +48,17 @@ Result<ObservedReport> Judge(const std::string& file) {
   return report;
 }
 
+std::string Printed(const std::vector<ObservedReport>& reports, const ReportOptions& options) {
+  switch (options.format) {
+    case Format::kJson:
+      return PrintObservedJson(reports);
+    case Format::kSarif:
+      return PrintObservedSarif(reports);
+    default:
+      return PrintObservedText(reports, options.print_limit);
+  }
+}
+
 }  // namespace
 
 Result<int> JudgeRecordings(const std::vector<std::string>& files, const ReportOptions& options,
@@ -61,10 +73,7 @@ Result<int> JudgeRecordings(const std::vector<std::string>& files, const ReportO
     complete = complete && report->Complete();
     reports.push_back(std::move(*report));
   }
-  Result<void> written =
-      WriteReport(options.format == Format::kJson ? PrintObservedJson(reports)
-                                                  : PrintObservedText(reports, options.print_limit),
-                  options.report_file);
+  Result<void> written = WriteReport(Printed(reports, options), options.report_file);
   if (!written) return tl::unexpected(written.error());
   if (hazards) return options.error_exitcode;
   if (program) return program;

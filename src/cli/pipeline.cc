@@ -13,6 +13,7 @@
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/report/html.h"
+#include "src/report/sarif.h"
 
 namespace ss {
 namespace {
@@ -53,6 +54,8 @@ std::string Printed(const std::vector<PipelineReport>& reports, const ReportOpti
       return PrintPipelineJson(reports);
     case Format::kHtml:
       return PrintPipelineHtml(reports);
+    case Format::kSarif:
+      return PrintPipelineSarif(reports);
     default:
       return PrintPipelineText(reports, options.print_limit);
   }
@@ -67,7 +70,7 @@ int PipelineCommand(const PipelineCommandOptions& options) {
       std::stable_partition(files->begin(), files->end(),
                             [](const std::string& path) { return !HasSuffix(path, ".sslog"); });
   if (recorded == files->begin() && options.report.format == Format::kHtml) {
-    return Complain({*recorded, "no page is made of a recording", "--format text or json"});
+    return Complain({*recorded, "no page is made of a recording", "--format text, json or sarif"});
   }
   if (recorded == files->begin()) {
     Result<int> judged = JudgeRecordings(*files, options.report, 0);

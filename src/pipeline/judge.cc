@@ -127,13 +127,14 @@ class Judging {
     if (did) {
       finding->text += fmt::format(
           " and passed when at most {} were complete: two phases earlier the parity is the same. "
-          "What it goes on to use is not there yet.",
+          "What the role goes on to use is not there yet.",
           pass.phases);
     } else {
       finding->text += fmt::format(
-          ", and nothing that it has waited for before says that phase {} is complete when it "
+          ", and nothing that the role has waited for before says that phase {} is complete when "
+          "it "
           "looks: "
-          "two phases earlier the parity is the same, and it passes.",
+          "two phases earlier the parity is the same, and the wait passes.",
           pass.need - 1);
     }
     const std::string why = Why(barrier, pass.least);
@@ -146,14 +147,16 @@ class Judging {
     switch (least.since) {
       case Room::Since::kTurn:
         return fmt::format(
-            "it has had its last turn (it arrived on 0x{:x}), and waits with the same parity again",
+            "the role has had its last turn (an arrival on 0x{:x}), and waits with the same parity "
+            "again",
             sides_.at(barrier).partner);
       case Room::Since::kArrival:
         return fmt::format(
-            "its own last arrival there went into phase {}: it waits with the other parity",
+            "the role's own last arrival there went into phase {}: it waits with the other parity",
             least.phase);
       case Room::Since::kStart:
-        return "it is a consumer, and begins with a producer's parity: right only for one that "
+        return "the role is a consumer, and begins with a producer's parity: right only for one "
+               "that "
                "skips the first use, and is told when that is over";
       default:
         return "";
@@ -167,7 +170,7 @@ class Judging {
     finding.certain = true;
     if (!finding.details.empty()) {
       finding.details.back() = fmt::format(
-          "it did so in this run: phase {} when at most {} were complete", pass.need, pass.phases);
+          "so it was in this run: phase {} when at most {} were complete", pass.need, pass.phases);
     }
   }
 
@@ -237,10 +240,9 @@ class Judging {
     finding.place = use.wait;
     finding.certain = kernel_.Unseen().empty();  // else the pair may be another one
     finding.text = fmt::format(
-        "{} on the empty side of a pipeline that it never fills: {} on its full side. It waits "
-        "with "
-        "a state that no commit ever moves: whether that passes depends on how many releases are "
-        "complete when it looks.",
+        "{} on the empty side of a pipeline that the role never fills: {} on its full side. Its "
+        "state is one that no commit ever moves: whether that passes depends on how many releases "
+        "are complete when it looks.",
         Does(finding.role, "wait"), Does(finding.other, "arrive"));
     const BarrierUse* owner = kernel_.roles[pair.producers.front()].Use(pair.full);
     finding.details.push_back(

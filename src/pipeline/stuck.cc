@@ -149,10 +149,10 @@ class Jam {
     const uint64_t need =
         NeedFor(key.parity, room.LeastNeed(warp->second, {crowd.example.block, key.barrier}).phase);
     if (complete <= need) return;
-    finding.details.push_back(
-        fmt::format("its state stands at phase {}, which is over: by parity it now waits for phase "
-                    "{}, which may never come",
-                    need, complete + 1));
+    finding.details.push_back(fmt::format(
+        "the role's state stands at phase {}, which is over: by parity it now waits for phase "
+        "{}, which may never come",
+        need, complete + 1));
   }
 
   std::string Arriver(const SeenRole& role, const Crowd& crowd, const Room& room) const {

@@ -24,7 +24,8 @@ struct ObservedReport {
   std::string places_problem;                                      // why none could be looked up
 
   uint64_t Hazards() const { return seen.findings.size(); }
-  bool Complete() const;  // nothing dropped, unwatched or cut short
+  std::string CoverageText() const;  // "Not seen: ..."
+  bool Complete() const;             // nothing dropped, unwatched or cut short
 };
 
 // Hazards first; then, for each kernel, its roles, pipelines and what was not seen; the count last.

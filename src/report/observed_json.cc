@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/report/observed.h"
+#include "src/report/pipeline_ids.h"
 #include "src/report/words.h"
 
 namespace ss {
@@ -14,14 +15,6 @@ using pipeline::SeenFinding;
 using pipeline::SeenKernel;
 using pipeline::SeenPair;
 using pipeline::SeenRole;
-
-std::string Id(const SeenKernel& kernel, const SeenFinding& finding) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const std::string& part : {finding.code, kernel.name, finding.role, finding.other}) {
-    for (unsigned char c : part + '\n') hash = (hash ^ c) * 0x100000001b3;
-  }
-  return fmt::format("{:016x}", hash);
-}
 
 // A site as every report has it: `op` is the instruction's offset in the kernel.
 Json Site(const ObservedReport& report, const SeenFinding& finding) {
@@ -49,7 +42,7 @@ Json Hazard(const ObservedReport& report, const SeenFinding& finding, size_t num
   const SeenKernel& kernel = report.seen.kernels[finding.kernel];
   const std::string barrier =
       finding.barriers.empty() ? "" : kernel.BarrierName(finding.barriers.front());
-  return {{"id", Id(kernel, finding)},
+  return {{"id", IdOf(kernel, finding)},
           {"code", finding.code},
           {"severity", "error"},
           {"confidence", finding.certain ? "certain" : "likely"},

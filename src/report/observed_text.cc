@@ -44,10 +44,7 @@ class Printer {
     const SeenKernel& kernel = report.seen.kernels[finding.kernel];
     Line("StreamSan: {}  error, {}  H{}", finding.code, finding.certain ? "certain" : "likely",
          hazards_);
-    std::string text = finding.text;
-    if (!text.empty())
-      text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-    for (const std::string& line : Wrap(text, kWidth - 2)) Line("  {}", line);
+    for (const std::string& line : Wrap(Sentence(finding.text), kWidth - 2)) Line("  {}", line);
     Line("");
     Line("    {}, {}", KernelText(kernel.name), PlaceOf(report, finding));
     if (finding.barriers.size() > 1) {
@@ -76,7 +73,7 @@ class Printer {
         std::count_if(seen.kernels.begin(), seen.kernels.end(),
                       [](const SeenKernel& kernel) { return !kernel.barriers.empty(); });
     Line("{}: {} with mbarriers, {} records.  {}", Counted(report.Hazards(), "hazard"),
-         Counted(kernels, "kernel"), seen.records, Missing(report));
+         Counted(kernels, "kernel"), seen.records, report.CoverageText());
   }
 
   void Kernel(const SeenKernel& kernel) {
@@ -128,41 +125,38 @@ class Printer {
          barrier.bytes ? " (copies)" : "", fmt::join(wait, " and "), barrier.phases);
   }
 
-  static std::string Missing(const ObservedReport& report) {
-    const pipeline::Observation& seen = report.seen;
-    std::vector<std::string> missing;
-    if (seen.dropped)
-      missing.push_back(
-          fmt::format("at least {} records found no room (--log-mb N)", seen.dropped));
-    if (seen.unwatched)
-      missing.push_back(
-          fmt::format("{} of {} launches beyond the first of their kernel (--launches N)",
-                      seen.unwatched, seen.launches));
-    uint64_t blocks = 0, watched = 0;
-    size_t unseen = 0;
-    for (const SeenKernel& kernel : seen.kernels) {
-      if (kernel.barriers.empty()) continue;
-      blocks += kernel.blocks;
-      watched += kernel.blocks_watched;
-      unseen += kernel.Unseen().size();
-    }
-    if (unseen) missing.push_back(fmt::format("arrivals on {}", Counted(unseen, "mbarrier")));
-    if (watched < blocks)
-      missing.push_back(fmt::format("{} of {} blocks (--blocks N)", blocks - watched, blocks));
-    if (seen.graphs)
-      missing.push_back(fmt::format("the kernels of {} graph launches", seen.graphs));
-    if (seen.cut_short) missing.push_back("what came after the recording broke off");
-    if (!report.places_problem.empty()) missing.push_back("instructions: " + report.places_problem);
-    return missing.empty() ? "Coverage: every launch and block."
-                           : fmt::format("Not seen: {}.", fmt::join(missing, "; "));
-  }
-
   const uint64_t limit_;
   uint64_t hazards_ = 0;
   std::string out_;
 };
 
 }  // namespace
+
+std::string ObservedReport::CoverageText() const {
+  std::vector<std::string> missing;
+  if (seen.dropped)
+    missing.push_back(fmt::format("at least {} records found no room (--log-mb N)", seen.dropped));
+  if (seen.unwatched)
+    missing.push_back(
+        fmt::format("{} of {} launches beyond the first of their kernel (--launches N)",
+                    seen.unwatched, seen.launches));
+  uint64_t blocks = 0, watched = 0;
+  size_t unseen = 0;
+  for (const SeenKernel& kernel : seen.kernels) {
+    if (kernel.barriers.empty()) continue;
+    blocks += kernel.blocks;
+    watched += kernel.blocks_watched;
+    unseen += kernel.Unseen().size();
+  }
+  if (unseen) missing.push_back(fmt::format("arrivals on {}", Counted(unseen, "mbarrier")));
+  if (watched < blocks)
+    missing.push_back(fmt::format("{} of {} blocks (--blocks N)", blocks - watched, blocks));
+  if (seen.graphs) missing.push_back(fmt::format("the kernels of {} graph launches", seen.graphs));
+  if (seen.cut_short) missing.push_back("what came after the recording broke off");
+  if (!places_problem.empty()) missing.push_back("instructions: " + places_problem);
+  return missing.empty() ? "Coverage: every launch and block."
+                         : fmt::format("Not seen: {}.", fmt::join(missing, "; "));
+}
 
 bool ObservedReport::Complete() const {
   if (seen.dropped || seen.unwatched || seen.graphs || seen.cut_short) return false;

@@ -19,6 +19,9 @@ struct PipelineReport {
   std::vector<std::vector<PipelineFix>> fixes;  // in step with the verdict's findings
 };
 
+// "Coverage: every schedule of 37 steps."
+std::string CoverageText(const std::vector<PipelineReport>& reports);
+
 // Hazards with a picture of each schedule; the count last.
 std::string PrintPipelineText(const std::vector<PipelineReport>& reports, uint64_t print_limit);
 

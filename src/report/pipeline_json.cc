@@ -4,21 +4,13 @@
 
 #include "src/pipeline/picture.h"
 #include "src/report/pipeline.h"
+#include "src/report/pipeline_ids.h"
 
 namespace ss {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using pipeline::Finding;
-
-// Code and names alone, so that an id survives edits of the file elsewhere.
-std::string Id(const Finding& finding) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const std::string& part : {finding.code, finding.subject, finding.role, finding.other}) {
-    for (unsigned char c : part + '\n') hash = (hash ^ c) * 0x100000001b3;
-  }
-  return fmt::format("{:016x}", hash);
-}
 
 Json Site(const PipelineReport& report, const std::string& role, uint32_t line) {
   if (role.empty()) return nullptr;
@@ -62,7 +54,7 @@ Json Fixes(const PipelineReport& report, const Finding& finding) {
 Json Hazard(const PipelineReport& report, const Finding& finding, size_t number) {
   Json fixes = Fixes(report, finding);
   return {
-      {"id", Id(finding)},
+      {"id", IdOf(finding)},
       {"code", finding.code},
       {"severity", "error"},
       {"confidence", finding.certain ? "certain" : "possible"},

@@ -91,23 +91,7 @@ class Printer : private Lines {
                              ? fmt::format(" ({} more follow{} from {})", absorbed_,
                                            absorbed_ == 1 ? "s" : "", hazards_ == 1 ? "it" : "them")
                              : "";
-    Line("{} hazard{}{}.  {}", hazards_, hazards_ == 1 ? "" : "s", follow, Coverage(reports));
-  }
-
-  std::string Coverage(const std::vector<PipelineReport>& reports) const {
-    uint64_t steps = 0, states = 0;
-    bool all = true;
-    for (const PipelineReport& report : reports) {
-      steps += report.verdict.steps;
-      states += report.verdict.states;
-      all = all && report.verdict.exhaustive;
-    }
-    if (!all) {
-      return fmt::format(
-          "Coverage: INCOMPLETE, the search ended after {} states; --states N takes more.", states);
-    }
-    std::string searched = states ? fmt::format(", {} states searched", states) : "";
-    return fmt::format("Coverage: every schedule of {} steps{}.", steps, searched);
+    Line("{} hazard{}{}.  {}", hazards_, hazards_ == 1 ? "" : "s", follow, CoverageText(reports));
   }
 
   const uint64_t limit_;
@@ -115,6 +99,22 @@ class Printer : private Lines {
 };
 
 }  // namespace
+
+std::string CoverageText(const std::vector<PipelineReport>& reports) {
+  uint64_t steps = 0, states = 0;
+  bool all = true;
+  for (const PipelineReport& report : reports) {
+    steps += report.verdict.steps;
+    states += report.verdict.states;
+    all = all && report.verdict.exhaustive;
+  }
+  if (!all) {
+    return fmt::format(
+        "Coverage: INCOMPLETE, the search ended after {} states; --states N takes more.", states);
+  }
+  std::string searched = states ? fmt::format(", {} states searched", states) : "";
+  return fmt::format("Coverage: every schedule of {} steps{}.", steps, searched);
+}
 
 std::string PrintPipelineText(const std::vector<PipelineReport>& reports, uint64_t print_limit) {
   return Printer(print_limit).Print(reports);

@@ -2,31 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 
 #include "src/report/coverage.h"
-#include "src/report/json_parts.h"
 #include "src/report/rows.h"
+#include "src/report/sarif_log.h"
 #include "src/report/story.h"
 #include "src/report/words.h"
 
 namespace ss {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-// A file's name as a URI reference: what must not stand in one is percent-encoded.
-std::string UriOf(const std::string& path) {
-  std::string uri = !path.empty() && path[0] == '/' ? "file://" : "";
-  for (unsigned char c : path) {
-    const bool plain = std::isalnum(c) || std::string_view("/-._~+").find(static_cast<char>(c)) !=
-                                              std::string_view::npos;
-    uri += plain ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
-  }
-  return uri;
-}
-
-Json Text(const std::string& text) { return {{"text", text}}; }
+using Json = SarifLog::Json;
 
 class Printer {
  public:
@@ -35,61 +22,27 @@ class Printer {
   std::string Print() {
     for (const auto& hazard : input_.selection.hazards) Hazard(hazard);
     for (const Advice* advice : input_.selection.advice) AddAdvice(*advice);
-    Json driver = {{"name", "StreamSan"}, {"version", STREAMSAN_VERSION}, {"rules", rules_}};
-    Json run = {{"tool", {{"driver", driver}}},
-                {"invocations", Json::array({Invocation()})},
-                {"results", results_},
-                {"columnKind", "unicodeCodePoints"}};
-    Json root = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-                 {"version", "2.1.0"},
-                 {"runs", Json::array({run})}};
-    return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    const Coverage& coverage = input_.report.coverage;
+    log_.Note("Coverage: " + CoverageText(input_.report), !coverage.complete);
+    for (const std::string& gap : GapLines(coverage)) log_.Note(gap, !coverage.complete);
+    return log_.Print(input_.report.program);
   }
 
  private:
-  // What was not seen is said as notifications: a viewer that shows no result must not mean
-  // "clean".
-  Json Invocation() const {
-    Json notes = Json::array();
-    const Coverage& coverage = input_.report.coverage;
-    auto note = [&](const std::string& text, bool warning) {
-      notes.push_back({{"level", warning ? "warning" : "note"}, {"message", Text(text)}});
-    };
-    note("Coverage: " + CoverageText(input_.report), !coverage.complete);
-    for (const std::string& gap : GapLines(coverage)) note(gap, !coverage.complete);
-    return {{"executionSuccessful", true},
-            {"commandLine", input_.report.program},
-            {"toolExecutionNotifications", notes}};
-  }
-
-  size_t Rule(const std::string& code, const char* level) {
-    auto [at, fresh] = rule_of_.try_emplace(code, rules_.size());
-    if (fresh) {
-      rules_.push_back({{"id", code},
-                        {"shortDescription", Text(CodeText(code))},
-                        {"defaultConfiguration", {{"level", level}}}});
-    }
-    return at->second;
-  }
-
   void Hazard(const Selection::Hazard& hazard) {
     const Finding& finding = *hazard.finding;
     const char* level = finding.severity == Severity::kError ? "error" : "warning";
-    static constexpr double kRank[] = {30, 70, 100};  // possible, likely, certain
-    Json result = {{"ruleId", finding.code},
-                   {"ruleIndex", Rule(finding.code, level)},
-                   {"level", level},
-                   {"message", Text(Message(finding))},
-                   {"locations", Json::array({Location(finding, Primary(finding))})},
-                   {"partialFingerprints", {{kSarifFingerprint, hazard.id}}},
-                   {"occurrenceCount", finding.count},
-                   {"rank", kRank[static_cast<size_t>(hazard.confidence)]}};
+    Json result = log_.Result(finding.code, level, Message(finding));
+    result["locations"] = Json::array({Location(finding, Primary(finding))});
+    result["partialFingerprints"] = {{kSarifFingerprint, hazard.id}};
+    result["occurrenceCount"] = finding.count;
+    result["rank"] = SarifRank(hazard.confidence);
     Json related = Json::array(), stacks = Json::array(), steps = Json::array();
     for (const Row& row : RowsOf(input_, finding)) {
       Json location = Location(finding, *row.site);
       location["id"] = related.size() + 1;
-      location["message"] =
-          Text(fmt::format("{}: {} {} on {} {}", row.role, row.op, row.name, row.lane, row.access));
+      location["message"] = SarifLog::Text(
+          fmt::format("{}: {} {} on {} {}", row.role, row.op, row.name, row.lane, row.access));
       related.push_back(location);
       if (row.site->stack != 0) stacks.push_back(Stack(row));
     }
@@ -103,7 +56,7 @@ class Printer {
                             {"confidence", Name(hazard.confidence)},
                             {"buffer", finding.buffer.name},
                             {"struck", finding.struck}};
-    results_.push_back(std::move(result));
+    log_.Add(std::move(result));
   }
 
   // Where a reader starts: at the one that comes too early.
@@ -122,33 +75,25 @@ class Printer {
     return text;
   }
 
-  Json Physical(const std::string& file, uint32_t line) const {
-    Json place = {{"artifactLocation", {{"uri", UriOf(file)}}}};
-    if (line != 0) place["region"] = {{"startLine", line}};
-    return place;
-  }
-
   // A line of a litmus file, or the program's frame of the call stack; machine code without lines
   // is a logical location.
   Json Location(const Finding& finding, const Site& site) const {
     if (site.line != 0) {
       const std::string& file = finding.source.empty() ? input_.report.program : finding.source;
-      return {{"physicalLocation", Physical(file, site.line)}};
+      return {{"physicalLocation", SarifLog::Physical(file, site.line)}};
     }
     const Frame* frame = SiteOf(input_.symbols.Frames(site.stack));
-    if (frame == nullptr) return {{"logicalLocations", Json::array({Logical(site.name)})}};
+    if (frame == nullptr)
+      return {{"logicalLocations", Json::array({SarifLog::Logical(site.name)})}};
     return FrameLocation(*frame);
-  }
-
-  static Json Logical(const std::string& name) {
-    return {{"fullyQualifiedName", name}, {"kind", "function"}};
   }
 
   Json FrameLocation(const Frame& frame) const {
     Json location = Json::object();
-    if (!frame.file.empty()) location["physicalLocation"] = Physical(frame.file, frame.line);
+    if (!frame.file.empty())
+      location["physicalLocation"] = SarifLog::Physical(frame.file, frame.line);
     const std::string name = frame.fn.empty() ? ShortText(frame) : frame.fn;
-    if (!name.empty()) location["logicalLocations"] = Json::array({Logical(name)});
+    if (!name.empty()) location["logicalLocations"] = Json::array({SarifLog::Logical(name)});
     return location;
   }
 
@@ -157,33 +102,29 @@ class Printer {
     for (const Frame& frame : input_.symbols.Frames(row.site->stack)) {
       frames.push_back({{"location", FrameLocation(frame)}});
     }
-    return {
-        {"message", Text(fmt::format("{} {} was issued by {}", row.role, row.op, row.site->host))},
-        {"frames", frames}};
+    return {{"message", SarifLog::Text(fmt::format("{} {} was issued by {}", row.role, row.op,
+                                                   row.site->host))},
+            {"frames", frames}};
   }
 
   Json Step(const Finding& finding, const Site& site, size_t number) const {
     Json location = Location(finding, site);
-    location["message"] =
-        Text(fmt::format("op {} {} on {}", site.op, KernelText(site.name), LaneText(site)));
+    location["message"] = SarifLog::Text(
+        fmt::format("op {} {} on {}", site.op, KernelText(site.name), LaneText(site)));
     return {{"location", location}, {"executionOrder", number + 1}};
   }
 
   void AddAdvice(const Advice& advice) {
-    Json result = {{"ruleId", advice.code},
-                   {"ruleIndex", Rule(advice.code, "note")},
-                   {"level", "note"},
-                   {"message", Text(fmt::format("{}: {}", advice.subject, advice.text))},
-                   {"occurrenceCount", std::max<uint64_t>(advice.count, 1)}};
+    Json result = log_.Result(advice.code, "note", advice.subject + ": " + advice.text);
+    result["occurrenceCount"] = std::max<uint64_t>(advice.count, 1);
     Finding from;
     from.source = advice.source;
     result["locations"] = Json::array({Location(from, advice.site)});
-    results_.push_back(std::move(result));
+    log_.Add(std::move(result));
   }
 
   const PrintInput& input_;
-  Json rules_ = Json::array(), results_ = Json::array();
-  std::map<std::string, size_t> rule_of_;
+  SarifLog log_;
 };
 
 }  // namespace

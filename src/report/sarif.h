@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "src/report/observed.h"
 #include "src/report/pipeline.h"
 #include "src/report/print.h"
 
@@ -12,5 +13,7 @@ namespace ss {
 constexpr char kSarifFingerprint[] = "streamsan/v1";  // of a result: the hazard's id
 
 std::string PrintSarif(const PrintInput& input);
+std::string PrintPipelineSarif(const std::vector<PipelineReport>& reports);
+std::string PrintObservedSarif(const std::vector<ObservedReport>& reports);
 
 }  // namespace ss

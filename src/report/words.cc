@@ -104,9 +104,19 @@ std::string CodeText(const std::string& code) {
       {"redundant-record-stream", "record_stream where the use is covered already"},
       {"implicit-sync", "Ordered only by an incidental synchronisation"},
       {"alloc-unordered", "A block's first use is not ordered after its owner's work"},
-      {"await-never", "No signal can release the wait"}};
+      {"await-never", "No signal can release the wait"},
+      {"pipeline-owner", "A role takes part in a pipeline that is another role's"},
+      {"pipeline-deadlock", "A warp waits for a phase that never comes"},
+      {"pipeline-early", "A wait passes, by parity, two phases too soon"},
+      {"pipeline-overtake", "A barrier goes on while a role still waits for its last phase"},
+      {"pipeline-race", "Two roles touch a stage's buffer in no order"}};
   auto found = kTexts.find(code);
   return found == kTexts.end() ? code : found->second;
+}
+
+std::string Sentence(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
 }
 
 std::string WrongText(const Finding& finding, const std::string& subject) {

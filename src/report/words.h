@@ -15,6 +15,8 @@ bool IsCollective(const Finding& finding);            // then `buffer` names the
 std::string AccessText(const Site& site, const std::string& buffer);  // "reads X[0:8M]", "frees X"
 // What a hazard's or an advice's code means, in a few words.
 std::string CodeText(const std::string& code);
+// Begins with a capital.
+std::string Sentence(std::string text);
 // What is wrong, in one sentence; `subject` names the buffer with its particulars.
 std::string WrongText(const Finding& finding, const std::string& subject);
 std::string FixText(const Fix& fix);

@@ -40,6 +40,31 @@ TEST(Report, ThePagesExampleIsWhatIsPrinted) {
   EXPECT_EQ(PrintPipelineText(reports, 100), Block("report"));
 }
 
+TEST(Report, SarifHasWhatTheStandardAsksFor) {
+  const Json log = Json::parse(Pipeline({"--format", "sarif", kStray}).err);
+  EXPECT_EQ(log["version"], "2.1.0");
+  const Json& run = log["runs"][0];
+  ASSERT_EQ(run["results"].size(), 2u);
+  for (const Json& result : run["results"]) {
+    EXPECT_EQ(run["tool"]["driver"]["rules"][result["ruleIndex"].get<size_t>()]["id"],
+              result["ruleId"]);
+    EXPECT_EQ(result["locations"][0]["physicalLocation"]["region"]["startLine"], 5);
+  }
+  EXPECT_EQ(run["results"][0]["ruleId"], "pipeline-owner");
+  EXPECT_FALSE(run["results"][0].contains("codeFlows"));
+  const Json& hang = run["results"][1];
+  EXPECT_EQ(hang["ruleId"], "pipeline-deadlock");
+  EXPECT_FALSE(hang["codeFlows"][0]["threadFlows"][0]["locations"].empty());
+  // The id is that of the other formats.
+  const Json json = Json::parse(Pipeline({"--format", "json", kStray}).err);
+  EXPECT_EQ(hang["partialFingerprints"]["streamsan/v1"], json["hazards"][1]["id"]);
+  const Json& note = run["invocations"][0]["toolExecutionNotifications"][0];
+  EXPECT_EQ(note["level"], "note");
+  // A search that was cut off is no clean bill.
+  const Json cut = Json::parse(Pipeline({"--format", "sarif", "--states", "1", kStray}).err);
+  EXPECT_EQ(cut["runs"][0]["invocations"][0]["toolExecutionNotifications"][0]["level"], "warning");
+}
+
 TEST(Report, JsonHasTheKeysOfEveryReport) {
   Ran ran = Pipeline({"--format", "json", kStray});
   EXPECT_EQ(ran.code, 66);

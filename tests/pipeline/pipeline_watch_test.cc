@@ -120,6 +120,19 @@ TEST_F(PipelineWatch, KeepsTheRecordingsWhereAsked) {
       << refused.err;
 }
 
+TEST_F(PipelineWatch, ReportsAsSarif) {
+  const Ran ran = Watch(kLeave, Recording(true, false), {"--format", "sarif"});
+  EXPECT_EQ(ran.code, 66) << ran.err;
+  const Json run = Json::parse(ran.err)["runs"][0];
+  ASSERT_EQ(run["results"].size(), 1U);
+  const Json& owner = run["results"][0];
+  EXPECT_EQ(owner["ruleId"], "pipeline-owner");
+  EXPECT_EQ(owner["locations"][0]["logicalLocations"][0]["fullyQualifiedName"], "kernel");
+  EXPECT_EQ(owner["properties"]["role"], "warps 0-3");
+  EXPECT_EQ(owner["rank"], 100);
+  EXPECT_EQ(run["invocations"][0]["toolExecutionNotifications"].size(), 1U);
+}
+
 TEST_F(PipelineWatch, SaysWhatIsMissing) {
   const Ran nothing = Watch("exit 0", "");
   EXPECT_EQ(nothing.code, 2);
