@@ -111,8 +111,9 @@ CUresult CaptureBeginToGraph(Call& call, CUstream stream, CUgraph graph, const v
                dependencies, data, count, mode);
 }
 
-// An end that fails ends a broken capture as well. On a stream that only joined, or from a thread
-// that may not, it is refused and ends nothing: no record of it, as the stream still captures.
+// An end that fails ends the capture as well, also from a thread that may not (driver 580). On a
+// stream that only joined it only spoils the capture: no record of it, as the stream still
+// captures.
 CUresult CaptureEnd(Call& call, CUstream stream, CUgraph* graph) {
   uint64_t handle = call.Stream(stream);
   uint64_t context = ContextOf(*call.thread, handle);

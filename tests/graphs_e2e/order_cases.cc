@@ -153,8 +153,12 @@ bool Refused(const Gpu& gpu, Way) {
   EXPECT(CUDA_ERROR_CAPTURED_EVENT, cuEventSynchronize(inside));
   CU(cuStreamWaitEvent(t, inside, 0));
   gpu.Fill(t, other, 1);
-  EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(t, &graph));
   EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(s, &graph));
+  CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+  CU(cuEventRecord(inside, s));
+  CU(cuStreamWaitEvent(t, inside, 0));
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(t, &graph));
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &graph));
   CU(cuStreamBeginCapture(u, CU_STREAM_CAPTURE_MODE_RELAXED));
   EXPECT(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cuMemsetD32Async(a, 0, kCount, CU_STREAM_LEGACY));
   EXPECT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(u, &graph));

@@ -158,10 +158,12 @@ static CUresult End(CUstream handle, CUgraph* graph, DefaultStream which) {
   if (!graph) return CUDA_ERROR_INVALID_VALUE;
   Capture* capture = stream->capture;
   if (!capture) return CUDA_ERROR_ILLEGAL_STATE;
-  if (capture->origin != stream) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
-  if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != ThreadNumber()) {
-    return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+  if (capture->origin != stream) {  // which a driver 580 takes as the capture's end by mistake
+    capture->broken = true;
+    return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   }
+  const bool stranger =
+      capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != ThreadNumber();
   auto found = std::find_if(call.machine.captures.begin(), call.machine.captures.end(),
                             [&](const auto& open) { return open.get() == capture; });
   const std::shared_ptr<Capture> kept = *found;
@@ -172,6 +174,7 @@ static CUresult End(CUstream handle, CUgraph* graph, DefaultStream which) {
     if (event.capture == capture) event.capture = nullptr, event.nodes.clear();
   });
   *graph = nullptr;
+  if (stranger) return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;  // and the capture is over, too
   if (capture->broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (!joined) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   Graph* made = capture->graph;

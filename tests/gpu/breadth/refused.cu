@@ -1,9 +1,12 @@
 // What the driver answers to calls that a capture forbids: the list that the virtual GPU keeps to
 // (tests/graphs_e2e, case `refused`). Exit code 1 where this driver answers otherwise.
+#include <thread>
+
 #include "breadth.h"
 
 static bool good = true;
-static void Expect(CUresult wanted, CUresult got, const char* what) {
+template <typename T, typename U>
+static void Expect(T wanted, U got, const char* what) {
   if (got == wanted) return;
   std::printf("%s: %d, expected %d\n", what, got, wanted);
   good = false;
@@ -49,8 +52,26 @@ int main() {
   DRV(cuEventRecord(inside, s));
   DRV(cuStreamWaitEvent(t, inside, 0));
   DRV(cuMemsetD32Async(other, 1, kCount, t));
-  EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(t, &graph));
   EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(s, &graph));
+  // To end it on a stream that only joined spoils it; from another thread, it is its end.
+  DRV(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+  DRV(cuEventRecord(inside, s));
+  DRV(cuStreamWaitEvent(t, inside, 0));
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(t, &graph));
+  CUstreamCaptureStatus left;
+  EXPECT(CUDA_SUCCESS, cuStreamIsCapturing(s, &left));
+  EXPECT(CU_STREAM_CAPTURE_STATUS_INVALIDATED, left);
+  EXPECT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &graph));
+  DRV(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  CUcontext context;
+  DRV(cuCtxGetCurrent(&context));
+  std::thread other_thread([&] {
+    DRV(cuCtxSetCurrent(context));
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, cuStreamEndCapture(s, &graph));
+  });
+  other_thread.join();
+  EXPECT(CUDA_SUCCESS, cuStreamIsCapturing(s, &left));
+  EXPECT(CU_STREAM_CAPTURE_STATUS_NONE, left);
   DRV(cuStreamBeginCapture(u, CU_STREAM_CAPTURE_MODE_RELAXED));
   EXPECT(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cuMemsetD32Async(a, 0, kCount, CU_STREAM_LEGACY));
   EXPECT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(u, &graph));
@@ -61,7 +82,8 @@ int main() {
   EXPECT(CUDA_SUCCESS, cuGraphAddDependencies(graph, &two, &one, nullptr, 1));
   CUgraphExec exec;
   EXPECT(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&exec, graph, 0));
-  // A call on a capturing stream makes one node, which is all that the stream's next one depends on.
+  // A call on a capturing stream makes one node, which is all that the stream's next one depends
+  // on.
   DRV(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
   CUdeviceptr block;
   CUstreamBatchMemOpParams write = {};
