@@ -85,6 +85,7 @@ void ForEachStack(Analysed& analysed, F f) {
     for (Picture::Operation& op : picture.operations) f(op.stack);
   });
   for (Advice& advice : analysed.report.advice) f(advice.site.stack);
+  for (Site& site : analysed.report.running) f(site.stack);
   for (CommEnd& end : analysed.calls.comms) f(end.stack);
   for (CollectiveOp& op : analysed.calls.ops) f(op.stack);
 }
@@ -119,6 +120,7 @@ Report Merge(std::vector<Analysed>& inputs) {
     }
     Append(merged.findings, report.findings);
     Append(merged.advice, report.advice);
+    Append(merged.running, report.running);
     Append(merged.pictures, report.pictures);
     AddCoverage(merged.coverage, report.coverage);
     AddStats(merged.stats, report.stats);

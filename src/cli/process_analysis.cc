@@ -45,6 +45,7 @@ void SetRank(Report& report, int64_t rank) {
       site->rank = static_cast<uint32_t>(rank);
     }
   }
+  for (Site& site : report.running) site.rank = static_cast<uint32_t>(rank);
 }
 
 }  // namespace

@@ -164,9 +164,9 @@ class TextPrinter : private Lines {
     if (input_.report.running.empty()) return;
     Line("{} the program did not come to its end. Last on each stream, and not seen to be over:",
          Prefix());
+    const bool ranks = std::ranges::any_of(input_.report.running, &Site::rank);
     for (const Site& site : input_.report.running) {
-      std::string lane =
-          site.rank != 0 ? fmt::format("rank {} {}", site.rank, site.lane) : site.lane;
+      std::string lane = ranks ? fmt::format("rank {} {}", site.rank, site.lane) : site.lane;
       Line("  {}  op {}  {}  {}", lane, site.op, site.name,
            PlaceText(input_, "", site.stack, site.line));
     }

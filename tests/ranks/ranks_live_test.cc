@@ -47,6 +47,11 @@ TEST(RanksLive, OrderThatDiffersIsToldWhileItHangs) {
   EXPECT_TRUE(Has(report, "comm#0 (ranks 0-1)")) << ran.err;
   EXPECT_TRUE(Has(report, "rank.py:11")) << ran.err;  // the program's own lines
   EXPECT_TRUE(Has(report, "rank.py:16")) << ran.err;
+  const size_t last = ran.err.rfind("did not come to its end");  // of both ranks
+  ASSERT_NE(last, std::string::npos) << ran.err;
+  const std::string running = ran.err.substr(last);
+  EXPECT_TRUE(Has(running, "rank 0 stream#0  op")) << ran.err;
+  EXPECT_TRUE(Has(running, "rank 1 stream#0  op")) << ran.err;
 }
 
 TEST(RanksLive, WhatIsMissingIsToldOnceNothingIsOnItsWay) {
