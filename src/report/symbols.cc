@@ -92,6 +92,8 @@ bool IsProgramFrame(const Frame& frame) {
   static constexpr std::array<std::string_view, 4> kModules = {
       "libcuda.", "libcudart", "libstreamsan_capture", "libc10_cuda"};
   static constexpr std::array<std::string_view, 3> kStart = {"__libc_start", "_start", "__clone"};
+  // The library that the Python package builds for an installed PyTorch (_build_helper.py).
+  if (frame.module.find("/streamsan/torch-") != std::string::npos) return false;
   return !BeginsWithOneOf(BaseName(frame.module), kModules) && !BeginsWithOneOf(frame.fn, kStart) &&
          !EndsWith(frame.file, "streamsan/annotate.h");
 }

@@ -97,6 +97,17 @@ TEST(Symbols, ASharedWrapperIsNotTheSite) {
   EXPECT_EQ(SiteOf(a, {&a})->line, 9u);
 }
 
+TEST(Symbols, OurOwnLibrariesAreNoSite) {
+  const Frame grow{"", "", 0, "/usr/lib/libtorch_cpu.so", 16};
+  const std::string cache = "/home/someone/.cache/streamsan/";
+  for (const char* own : {"torch-2.11.0+cu130-0123456789abcdef.so", "libstreamsan_capture.so"}) {
+    const std::vector<Frame> frames = {{"", "", 0, cache + own, 8}, grow};
+    EXPECT_EQ(SiteOf(frames)->offset, grow.offset) << own;
+  }
+  const std::vector<Frame> program = {{"", "", 0, "/opt/torch-2.11.0/lib/app.so", 8}, grow};
+  EXPECT_EQ(SiteOf(program)->offset, 8u);
+}
+
 // As when NCCL is linked into the program: everything up to its public function is its own.
 TEST(Symbols, NcclsOwnFramesAreNoSite) {
   const Frame train{"Train", "train.cc", 7, "/bin/app", 4};
