@@ -17,6 +17,9 @@ std::string ShortKernel(const std::string& mangled) {
   std::string name = status == 0 && plain ? plain : mangled;
   std::free(plain);
   if (status != 0) return name;
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  for (size_t at; (at = name.find(kAnonymous)) != std::string::npos;)
+    name.erase(at, kAnonymous.size());
   name = name.substr(0, name.find_first_of("<("));
   return name.substr(name.find_last_of(" :") + 1);
 }

@@ -30,6 +30,20 @@ TEST(Doing, OperatorNamesTheKernel) {
   EXPECT_EQ(feed.NameOf(kernels[1].op), "AddBackward0 (backward of aten::add): add_kernel");
 }
 
+// Most of PyTorch's kernels are in one: "(anonymous namespace)" is not where a name ends.
+TEST(Doing, AKernelOfAnAnonymousNamespaceHasItsName) {
+  Feeder feed;
+  feed.Text(1, "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelILi4EEEvi")
+      .Text(2, "aten::_foreach_copy_");
+  feed.Note(1, trace::Function{.function = kKernel, .text_id = 1});
+  feed.Note(1, trace::Doing{.operator_text = 2})
+      .Note(1, trace::Launch{.function = kKernel, .stream = 1})
+      .End();
+  const auto kernels = feed.Of(OpKind::kKernel);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(feed.NameOf(kernels[0].op), "aten::_foreach_copy_: multi_tensor_apply_kernel");
+}
+
 TEST(Doing, NothingSaidChangesNothing) {
   Feeder feed;
   Launches(feed, {}, {});
