@@ -60,6 +60,7 @@ typedef struct streamsan_table {
   void (*host_pool_alloc)(const void* pool, const void* base, size_t bytes);
   void (*pause)(uint32_t on);
   void (*operator_tensors)(const uint64_t* triples, uint32_t count, uint32_t complete);
+  void (*watch_context)(void (*refresh)(streamsan_context* context));
 } streamsan_table;
 
 static inline const streamsan_table* streamsan_find(void) {
@@ -157,6 +158,13 @@ static inline streamsan_context* streamsan_thread_context(void) {
   return t && t->size > offsetof(streamsan_table, thread_context) && t->thread_context
              ? t->thread_context()
              : NULL; /* NOLINT(modernize-use-nullptr): this is C, too */
+}
+
+/* `refresh` is called with the thread's own context before a call is recorded, in any thread, so
+ * that what changes more often than calls are made need not be kept up to date. It may ask for
+ * texts (streamsan_text), nothing else. One a process: the last one counts. */
+static inline void streamsan_watch_context(void (*refresh)(streamsan_context* context)) {
+  STREAMSAN_CALL_(watch_context, refresh);
 }
 
 /* A framework's plug-in says what it sees (gap = 0), or what it cannot see: then the report's

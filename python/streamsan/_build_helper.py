@@ -22,11 +22,14 @@ from typing import Any, Optional
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _SOURCES = (
     "_torch_allocator.h",
+    "_torch_arguments.h",
     "_torch_experiment.h",
     "_torch_frames.c",
     "_torch_helper.cpp",
     "_torch_helper.h",
     "_torch_host_allocator.h",
+    "_torch_lists.h",
+    "_torch_modules.h",
     "_torch_operators.h",
     "_torch_pinned.h",
     "_torch_schema.h",
@@ -73,18 +76,15 @@ class Helper:
         self.host_read = library.streamsan_torch_host_read
         self.host_read.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
         self.host_read.restype = None
-        self.module = library.streamsan_torch_module
-        self.module.argtypes = [ctypes.c_uint64]
-        self.module.restype = ctypes.c_uint64
-        self._text = library.streamsan_torch_text
-        self._text.argtypes = [ctypes.c_char_p]
-        self._text.restype = ctypes.c_uint64
+        self._name_module = library.streamsan_torch_name_module
+        self._name_module.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+        self._name_module.restype = None
         self._read_counts = library.streamsan_torch_read_counts
         self._read_counts.restype = None
         self.has_python_frames = bool(library.streamsan_torch_has_python_frames())
 
-    def text(self, text: str) -> int:
-        return int(self._text(text.encode()))
+    def name_module(self, module: object, path: str) -> None:
+        self._name_module(id(module), path.encode())
 
     def counts(self) -> _Counts:
         counts = _Counts()

@@ -9,13 +9,50 @@ import functools
 import os
 import sys
 import threading
+import weakref
 from typing import Any, Callable, Optional
 
 from . import annotate
 from ._build_helper import Helper, build
 
+
+class _Modules:
+    """Tells what each module is called: the path of the attribute names below the outermost module that was
+    called, known when that one is called first. Which of them runs is read from Python's frames at each operator."""
+
+    def __init__(self, torch: Any, helper: Helper) -> None:
+        self._hooks = torch.nn.modules.module
+        self._compiling = torch.compiler.is_compiling
+        self._helper = helper
+        self._named: dict[int, weakref.ref[Any]] = {}  # by id(module)
+        self._watching: Any = None
+        self.watch(True)
+
+    def watch(self, on: bool) -> None:
+        if self._watching is not None:
+            self._watching.remove()
+        self._watching = self._hooks.register_module_forward_pre_hook(self._hook()) if on else None
+
+    def _hook(self) -> Callable[[Any, Any], None]:
+        compiling, named, name_below = self._compiling, self._named, self._name_below
+
+        def enter(module: Any, _inputs: Any) -> None:
+            if compiling() or id(module) in named:
+                return
+            name_below(module)
+
+        return enter
+
+    def _name_below(self, root: Any) -> None:
+        for path, module in root.named_modules():
+            self._helper.name_module(module, path or type(module).__name__)
+            key = id(module)
+            self._named[key] = weakref.ref(module, lambda _, key=key: self._named.pop(key, None))
+
+
 _state = ""
 _helper: Optional[Helper] = None
+_modules: Optional[_Modules] = None
 _attaching = threading.Lock()
 
 
@@ -48,9 +85,11 @@ def attach(torch: Any) -> None:
 
 
 def pause(on: bool) -> None:
-    """Takes the operators' callback out, or puts it in again."""
+    """Takes out what is called at operators and modules, or puts it in again."""
     if _helper is not None:
         _helper.pause(int(on))
+    if _modules is not None:
+        _modules.watch(not on)
 
 
 def _guarded(action: Callable[[Any], None], torch: Any) -> None:
@@ -62,7 +101,7 @@ def _guarded(action: Callable[[Any], None], torch: Any) -> None:
 
 def _on_cuda(torch: Any) -> None:
     """Right after CUDA was initialised, before the first allocation."""
-    global _helper
+    global _helper, _modules
     with _attaching:
         if _helper is not None:
             return
@@ -86,8 +125,8 @@ def _on_cuda(torch: Any) -> None:
     if helper.attach_host_allocator() < 0:
         _say(True, "the allocator of pinned memory is not seen: its reuse is not judged")
     helper.attach_operators()
-    _say(False, "operators" if helper.has_python_frames else "operators, without Python lines")
-    _watch_modules(torch, helper)
+    _say(False, "operators" if helper.has_python_frames else "operators, without Python lines and modules")
+    _modules = _Modules(torch, helper)
     _watch_reads(torch, helper)
     atexit.register(_guarded, _at_exit, helper)
 
@@ -117,33 +156,3 @@ def _watch_reads(torch: Any, helper: Helper) -> None:
 
     for name in ("numpy", "tolist"):
         wrap(name)
-
-
-def _watch_modules(torch: Any, helper: Helper) -> None:
-    """Tells which module's forward runs. The path is that of the attribute names below the outermost module
-    that was called: known when that one is called first."""
-    paths: dict[int, int] = {}  # id(module) -> text
-    stack = threading.local()
-
-    def name_below(root: Any) -> None:
-        for path, module in root.named_modules():
-            paths[id(module)] = helper.text(path or type(module).__name__)
-
-    def enter(module: Any, _inputs: Any) -> None:
-        if torch.compiler.is_compiling():
-            return
-        outer = getattr(stack, "outer", None)
-        if outer is None:
-            outer = stack.outer = []
-        if id(module) not in paths:
-            name_below(module)
-        outer.append(helper.module(paths[id(module)]))
-
-    def leave(_module: Any, _inputs: Any, _output: Any) -> None:
-        outer = getattr(stack, "outer", None)
-        if outer and not torch.compiler.is_compiling():
-            helper.module(outer.pop())
-
-    hooks = torch.nn.modules.module
-    hooks.register_module_forward_pre_hook(enter)
-    hooks.register_module_forward_hook(leave, always_call=True)

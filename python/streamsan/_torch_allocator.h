@@ -69,20 +69,15 @@ void OnAlloc(ThreadState& thread, const TraceEntry& entry) {
   frame.alloc_stream = entry.stream_;
 }
 
-void TellFree(ThreadState& thread, const void* pool, size_t base) {
-  streamsan_context outer = *thread.slot;
-  if (thread.depth == 0) {
-    thread.slot->site_text = streamsan_torch_python_site();
-  }
+void TellFree(const void* pool, size_t base) {
   streamsan_pool_free(pool, reinterpret_cast<void*>(base));
-  *thread.slot = outer;
   Count(&g_counts.frees);
 }
 
 void OnFree(ThreadState& thread, const TraceEntry& entry) {
   size_t base = entry.addr_;
   bool held = g_experiment != Experiment::kNone && SettleHeld(base, PoolOf(entry));
-  if (!held) TellFree(thread, PoolOf(entry), base);
+  if (!held) TellFree(PoolOf(entry), base);
   thread.freeing = held ? 0 : base;
   thread.freeing_recorded = TakeRecorded(base);
 }
@@ -137,11 +132,8 @@ void RecordStreamHere(CUDAAllocator* self, const c10::DataPtr& data, c10::cuda::
       g_recorded.insert(base);
     }
     Count(&g_counts.recordings);
-    ThreadState& thread = This();
-    streamsan_context outer = *thread.slot;
-    if (uint64_t site = streamsan_torch_python_site()) thread.slot->site_text = site;
+    HereInPython here(This());
     streamsan_pool_record_use(nullptr, data.get(), stream.stream());
-    *thread.slot = outer;
   }
   g_record_stream(self, data, stream);
 }

@@ -43,7 +43,7 @@ struct Held {
 Held& g_held = *new Held;  // never destroyed: frees still come while the process ends
 c10::DeleterFnPtr g_raw_delete;
 
-void TellFree(ThreadState& thread, const void* pool, size_t base);
+void TellFree(const void* pool, size_t base);
 bool TakeRecorded(size_t base);
 
 // True: the free of this block is not the program's.
@@ -108,7 +108,7 @@ void HoldDelete(void* pointer) {
     if (auto live = g_held.live.extract(base)) block = live.mapped();
   }
   if (!block.base || streamsan_torch_forked || Captures()) return g_raw_delete(pointer);
-  TellFree(This(), block.pool, base);
+  TellFree(block.pool, base);
   bool recorded = TakeRecorded(base);
   if (g_experiment == Experiment::kPoison && !recorded) Poison(block);
   bool full = false;

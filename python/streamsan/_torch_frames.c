@@ -1,4 +1,5 @@
-/* Which line of the program runs: this thread's innermost Python frame outside of PyTorch itself.
+/* Which line of the program runs, and in which module: this thread's innermost Python frame outside
+ * of PyTorch itself, and the `self` of the innermost call of an nn.Module.
  *
  * Reads the interpreter's own frames, whose layout belongs to one version: compiled against the
  * headers of the Python that runs. Where it does not compile, the helper is built without it and
@@ -26,6 +27,7 @@
 
 #define MAX_FRAMES 64
 #define CACHED 1024 /* call sites a thread */
+#define SITE_BYTES 64
 
 #if PY_VERSION_HEX >= 0x030b0000
 typedef struct _PyInterpreterFrame* Walk;
@@ -74,13 +76,29 @@ static int offset_of(Walk frame) {
 #endif
 }
 
+/* NULL where the call has not got that far, or has given it up. */
+static PyObject* first_local(Walk frame) {
+#if PY_VERSION_HEX >= 0x030e0000
+  PyObject* local = PyStackRef_AsPyObjectBorrow(frame->localsplus[0]);
+#elif PY_VERSION_HEX >= 0x030b0000
+  PyObject* local = frame->localsplus[0];
+#else
+  PyObject* local = frame->f_localsplus[0];
+#endif
+  return local && Py_IS_TYPE(local, &PyCell_Type) ? ((PyCellObject*)local)->ob_ref : local;
+}
+
+enum Whose { PROGRAM, FRAMEWORK, MODULE_CALL };
+
+/* One cache line: every operator that Python calls looks at one for each of the innermost frames.
+ */
 typedef struct Site {
   PyCodeObject* code;
   PyObject* file; /* an address that comes back is another function with another file, mostly */
   int offset;
-  int skip; /* PyTorch's own frame */
+  enum Whose whose;
   uint64_t text;
-} Site;
+} __attribute__((aligned(SITE_BYTES))) Site;
 
 static const char* ascii(PyObject* text) {
   if (!text || !PyUnicode_IS_COMPACT_ASCII(text)) return "?";
@@ -95,14 +113,24 @@ static int is_framework(const char* file) {
   return 0;
 }
 
+/* nn.Module's way to forward(): its first argument is the module. */
+static int is_module_call(PyCodeObject* code, const char* file) {
+  static const char kFile[] = "/torch/nn/modules/module.py";
+  size_t length = strlen(file);
+  if (length < sizeof kFile - 1 || strcmp(file + length - (sizeof kFile - 1), kFile)) return 0;
+  return code->co_argcount > 0 && strstr(ascii(code->co_name), "_call_impl");
+}
+
 static void fill(Site* site, PyCodeObject* code, int offset) {
   char text[1024];
   const char* file = ascii(code->co_filename);
   site->code = code;
   site->file = code->co_filename;
   site->offset = offset;
-  site->skip = is_framework(file);
-  if (site->skip) return;
+  site->text = 0;
+  site->whose = is_framework(file) ? FRAMEWORK : PROGRAM;
+  if (is_module_call(code, file)) site->whose = MODULE_CALL;
+  if (site->whose != PROGRAM) return;
 #if PY_VERSION_HEX >= 0x030b0000
   const char* function = ascii(code->co_qualname);
 #else
@@ -122,23 +150,31 @@ static const Site* site_of(PyCodeObject* code, int offset) {
   return site;
 }
 
-uint64_t streamsan_torch_python_site(void) {
+streamsan_torch_place streamsan_torch_python_place(void) {
+  streamsan_torch_place place = {0, 0};
   PyThreadState* thread = streamsan_torch_forked ? NULL : PyGILState_GetThisThreadState();
   Walk frame = thread ? first_frame(thread) : NULL;
   for (int i = 0; frame && i < MAX_FRAMES; ++i, frame = next_frame(frame)) {
     PyCodeObject* code = code_of(frame);
     if (!code) continue;
     const Site* site = site_of(code, offset_of(frame));
-    if (!site->skip) return site->text;
+    if (site->whose == PROGRAM && !place.site) place.site = site->text;
+    if (site->whose == MODULE_CALL && !place.module) {
+      place.module = streamsan_torch_module_text(first_local(frame));
+    }
+    if (place.site && place.module) break;
   }
-  return 0;
+  return place;
 }
 
 __attribute__((visibility("default"))) int streamsan_torch_has_python_frames(void) { return 1; }
 
 #else
 
-uint64_t streamsan_torch_python_site(void) { return 0; }
+streamsan_torch_place streamsan_torch_python_place(void) {
+  streamsan_torch_place nowhere = {0, 0};
+  return nowhere;
+}
 
 __attribute__((visibility("default"))) int streamsan_torch_has_python_frames(void) { return 0; }
 

@@ -68,24 +68,24 @@ int streamsan_torch_forked = 0;
 
 [[gnu::visibility("default")]] void streamsan_torch_host_read(uint64_t base, uint64_t bytes) {
   if (streamsan_torch_forked || !g_pinned.any() || !g_pinned.Contains(base)) return;
-  ThreadState& thread = This();
-  streamsan_context outer = *thread.slot;
-  if (uint64_t site = streamsan_torch_python_site()) thread.slot->site_text = site;
+  HereInPython here(This());
   streamsan_host_access(reinterpret_cast<void*>(base), bytes, STREAMSAN_READ);
-  *thread.slot = outer;
   Count(&g_counts.host_accesses);
 }
 
 [[gnu::visibility("default")]] void streamsan_torch_attach_operators(void) {
   if (!g_forwards) g_forwards = new Forward[kForwards];
+  g_lists.Attach();
+  g_arguments.Attach();
   g_operators = at::addGlobalCallback(
       at::RecordFunctionCallback(OnBegin, OnEnd)
-          .needsInputs(true)
           .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+  streamsan_watch_context(AtACall);
 }
 
 [[gnu::visibility("default")]] void streamsan_torch_pause(int on) {
   if (g_operators == 0) return;
+  g_arguments.Pause(on != 0);
   if (on) {
     at::disableCallback(g_operators);
   } else {
@@ -93,15 +93,13 @@ int streamsan_torch_forked = 0;
   }
 }
 
-[[gnu::visibility("default")]] uint64_t streamsan_torch_module(uint64_t text) {
-  uint64_t& module = This().slot->module_text;
-  uint64_t outer = module;
-  module = text;
-  return outer;
+[[gnu::visibility("default")]] void streamsan_torch_name_module(const void* module,
+                                                                const char* path) {
+  g_modules.Set(module, streamsan_text(path));
 }
 
-[[gnu::visibility("default")]] uint64_t streamsan_torch_text(const char* text) {
-  return streamsan_text(text);
+uint64_t streamsan_torch_module_text(const void* module) {
+  return module ? g_modules.Find(module) : 0;
 }
 
 [[gnu::visibility("default")]] void streamsan_torch_read_counts(streamsan_torch_counts* counts) {

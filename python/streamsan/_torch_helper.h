@@ -34,14 +34,20 @@ int streamsan_torch_attach_host_allocator(void);
 /* The CPU reads [base, base + bytes) now; nothing where that is no pinned memory of PyTorch's. */
 void streamsan_torch_host_read(uint64_t base, uint64_t bytes);
 
-/* The module whose forward this thread runs; returns the one before. */
-uint64_t streamsan_torch_module(uint64_t text);
-uint64_t streamsan_torch_text(const char* text);
+/* What reports call the nn.Module at that address. */
+void streamsan_torch_name_module(const void* module, const char* path);
+uint64_t streamsan_torch_module_text(const void* module); /* 0 = it has no name */
 void streamsan_torch_read_counts(streamsan_torch_counts* counts);
 
-/* _torch_frames.c: text id of the program's innermost Python line in this thread, 0 = none or not
- * known. Needs no GIL: a thread that is inside C code does not change its own frames. */
-uint64_t streamsan_torch_python_site(void);
+/* Text ids, 0 = none or not known. */
+typedef struct streamsan_torch_place {
+  uint64_t site;   /* the program's innermost Python line */
+  uint64_t module; /* the innermost nn.Module that is called */
+} streamsan_torch_place;
+
+/* _torch_frames.c, of this thread. Needs no GIL: a thread that is inside C code does not change its
+ * own frames. */
+streamsan_torch_place streamsan_torch_python_place(void);
 int streamsan_torch_has_python_frames(void);
 
 /* 1 in a forked child: it cannot use CUDA, and the numbers of texts are its parent's. */

@@ -24,11 +24,7 @@ const char g_host_pool = 0;  // its address names the pool
 
 void DeleteHere(void* context) {
   if (size_t base = g_pinned.Take(context); base && !streamsan_torch_forked) {
-    ThreadState& thread = This();
-    streamsan_context outer = *thread.slot;
-    if (thread.depth == 0) thread.slot->site_text = streamsan_torch_python_site();
     streamsan_pool_free(&g_host_pool, reinterpret_cast<void*>(base));
-    *thread.slot = outer;
   }
   g_host_delete.load(std::memory_order_relaxed)(context);
 }
@@ -48,6 +44,7 @@ c10::DataPtr HostAllocateHere(c10::Allocator* self, size_t bytes) {
     return data;
   }
   g_pinned.Add(context, reinterpret_cast<size_t>(data.get()), bytes);
+  g_arguments.WantForPinned();
   streamsan_host_pool_alloc(&g_host_pool, data.get(), bytes);
   Count(&g_counts.host_allocations);
   return data;

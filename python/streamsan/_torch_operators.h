@@ -6,13 +6,18 @@
 #include <ATen/record_function.h>
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
+#include "_torch_arguments.h"
 #include "_torch_helper.h"
+#include "_torch_lists.h"
+#include "_torch_modules.h"
 #include "_torch_pinned.h"
 #include "_torch_tensors.h"
 #include "streamsan/annotate.h"
@@ -24,18 +29,29 @@ streamsan_torch_counts g_counts;
 void Count(uint64_t* counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
 
 constexpr uint32_t kMaxDepth = 128;
-constexpr size_t kCached = 512;
+constexpr size_t kCached = 512;   // operators a thread
+constexpr uint32_t kIdle = 4096;  // operators whose arguments held nothing, before they are let go
 constexpr uint64_t kForwards = 1 << 16;  // operators whose backward may still come
 
 enum Kind : uint8_t { kPlain, kAllocates, kFills };
 
 struct Operator {
-  std::string name;
   uint64_t text = 0;  // the capture library's id of the name
   Kind kind = kPlain;
-  bool touches = true;  // the data of its tensors: not one that makes views or new tensors
+  bool touches = true;         // the data of its tensors: not one that makes views or new tensors
+  bool lasting = false;        // the name stays where it is: an operator, and no other scope
+  bool told_at_begin = false;  // its tensors
   Signature signature;
+  std::string name;
 };
+
+// What a thread looks at to know an operator again: one cache line.
+struct alignas(64) Known {
+  const char* at = nullptr;
+  const Operator* op = nullptr;
+  char name[48] = {};
+};
+static_assert(sizeof(Known) == 64);
 
 struct HostAccess {
   size_t base = 0, bytes = 0;
@@ -43,18 +59,20 @@ struct HostAccess {
 };
 constexpr uint32_t kMaxHostAccesses = 8;  // of one operator
 
-struct Frame {
+// What every operator needs lies in the first cache line.
+struct alignas(64) Frame {
   const void* fn = nullptr;
   const Operator* op = nullptr;
+  streamsan_context outer = {};  // what the thread was doing before
+  size_t alloc_base = 0;
   bool backward = false;  // a node of autograd's graph
   bool keeps_name =
       false;  // inside a node written in C++: the node's name says more than its operators'
-  streamsan_context outer = {};  // what the thread was doing before
-  size_t alloc_base = 0, alloc_bytes = 0;
-  void* alloc_stream = nullptr;
-  uint32_t host_accesses = 0;
-  HostAccess host[kMaxHostAccesses];
   bool told_tensors = false;
+  uint8_t host_accesses = 0;
+  size_t alloc_bytes = 0;
+  void* alloc_stream = nullptr;
+  HostAccess host[kMaxHostAccesses];
 };
 
 struct ThreadState {
@@ -64,8 +82,9 @@ struct ThreadState {
   size_t freeing = 0;             // a free was requested and nothing has been heard since ...
   bool freeing_recorded = false;  // ... of a block with recorded streams
   Frame frames[kMaxDepth];
-  const char* names[kCached] = {};
-  const Operator* operators[kCached] = {};
+  uint32_t idle = 0;  // operators since the last one whose arguments held pinned memory
+  Known known[kCached];
+  const Operator* scopes[kCached] = {};
 };
 
 // Created at the first use and never destroyed: frees still come while a thread ends.
@@ -120,12 +139,36 @@ const Operator* Intern(const at::RecordFunction& fn, const char* name) {
   std::unique_ptr<Operator>& op = operators[key];
   if (!op) {
     Kind kind = KindOf(name);
-    Signature signature = SignatureOf(schema);
+    Signature signature = schema ? SignatureOf(*schema) : Signature();
     bool touches = TouchesData(signature, name, kind);
-    op.reset(new Operator{name, streamsan_text(name), kind, touches, std::move(signature)});
+    bool told_at_begin =
+        signature.takes_list && touches && g_lists.ToldAtBegin(schema->operator_name());
+    op.reset(new Operator{streamsan_text(name), kind, touches, schema.has_value(), told_at_begin,
+                          std::move(signature), name});
   }
   if (schema) by_address[name] = op.get();
   return op.get();
+}
+
+size_t HashOf(std::string_view text) {
+  uint64_t hash = text.size();
+  for (size_t at = 0; at < text.size(); at += 8) {
+    uint64_t word = 0;
+    memcpy(&word, text.data() + at, std::min<size_t>(8, text.size() - at));
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+// A scope that is no operator: nodes of autograd's graph, and what else has no schema.
+const Operator* FindScope(ThreadState& thread, const at::RecordFunction& fn, const char* name) {
+  std::string_view text = name;
+  const Operator*& known = thread.scopes[HashOf(text) % kCached];
+  if (known && known->name == text) return known;
+  const Operator* op = Intern(fn, name);
+  if (!op->lasting) known = op;
+  return op;
 }
 
 // By the address of the name, which for operators lives as long as its schema; the text is compared
@@ -134,10 +177,18 @@ const Operator* Find(ThreadState& thread, const at::RecordFunction& fn) {
   const char* name = fn.name();
   size_t at = (reinterpret_cast<uintptr_t>(name) >> 3) * 0x9e3779b97f4a7c15 >> 55;
   static_assert(kCached == 512, "9 bits of the product");
-  const Operator* op = thread.operators[at];
-  if (thread.names[at] == name && op && !strcmp(op->name.c_str(), name)) return op;
-  thread.names[at] = name;
-  return thread.operators[at] = Intern(fn, name);
+  Known& known = thread.known[at];
+  Known& second = thread.known[at ^ 1];
+  if (known.at == name && !strcmp(known.name, name)) return known.op;
+  if (second.at == name && !strcmp(second.name, name)) return second.op;
+  const Operator* op = FindScope(thread, fn, name);
+  if (op->lasting && op->name.size() < sizeof known.name) {
+    second = known;
+    known.at = name;
+    known.op = op;
+    memcpy(known.name, op->name.c_str(), op->name.size() + 1);
+  }
+  return op;
 }
 
 // What a forward operator was doing, for its backward: by autograd's sequence number.
@@ -181,14 +232,50 @@ void NoteFill(const Frame& allocating) {
   Count(&g_counts.fills);
 }
 
-// Whose Python line counts: that of operators which Python calls, and not of those inside them.
+// Whose Python line and module count: that of operators which Python calls, and not of those inside
+// them.
 void EnterOperator(Frame& frame, const Frame* parent, streamsan_context* now) {
-  bool outermost = !parent || parent->backward;
-  uint64_t site = outermost ? streamsan_torch_python_site() : 0;
-  if (site) now->site_text = site;
-  frame.keeps_name = parent && (parent->backward ? !site : parent->keeps_name);
+  if (!parent) {
+    streamsan_torch_place place = streamsan_torch_python_place();
+    now->site_text = place.site;
+    now->module_text = place.module;
+    frame.keeps_name = false;
+  } else if (parent->backward) {
+    streamsan_torch_place place = streamsan_torch_python_place();
+    if (place.site) now->site_text = place.site;
+    if (place.module) now->module_text = place.module;
+    frame.keeps_name = !place.site;
+  } else {
+    frame.keeps_name = parent->keeps_name;
+  }
   if (!frame.keeps_name) now->operator_text = frame.op->text;
 }
+
+// Outside of operators: where Python is whenever a call is recorded.
+void AtACall(streamsan_context* now) {
+  if (streamsan_torch_forked) return;
+  if (This().depth != 0) return;
+  streamsan_torch_place place = streamsan_torch_python_place();
+  now->site_text = place.site;
+  now->module_text = place.module;
+}
+
+// For one call at which an operator's own line is not the one that counts.
+class HereInPython {
+ public:
+  explicit HereInPython(ThreadState& thread) : slot_(*thread.slot), outer_(slot_) {
+    streamsan_torch_place place = streamsan_torch_python_place();
+    if (place.site) slot_.site_text = place.site;
+    if (place.module) slot_.module_text = place.module;
+  }
+  ~HereInPython() { slot_ = outer_; }
+  HereInPython(const HereInPython&) = delete;
+  HereInPython& operator=(const HereInPython&) = delete;
+
+ private:
+  streamsan_context& slot_;
+  streamsan_context outer_;
+};
 
 bool PinnedRange(const at::Tensor& tensor, HostAccess* access) {
   access->base = BaseOf(tensor);
@@ -257,12 +344,25 @@ void TellHostAccesses(const Frame& frame) {
   }
 }
 
+// They are here while somebody asked for them. Pinned memory that is gone for a while is let go of.
+void LookAtArguments(const at::RecordFunction& fn, ThreadState& thread, Frame& frame,
+                     Frame* parent) {
+  if (g_pinned.any()) {
+    thread.idle = 0;
+    FindHostAccesses(fn, frame, parent);
+  } else if (++thread.idle == kIdle) {
+    thread.idle = 0;
+    g_arguments.LetGoOfPinned([] { return g_pinned.any(); });
+  }
+}
+
 std::unique_ptr<at::ObserverContext> OnBegin(const at::RecordFunction& fn) {
   if (streamsan_torch_forked) return nullptr;
   ThreadState& thread = This();
+  g_lists.LeadNew();
   if (thread.depth++ >= kMaxDepth) return nullptr;
   Frame& frame = thread.frames[thread.depth - 1];
-  const Frame* parent = thread.depth > 1 ? &frame - 1 : nullptr;
+  Frame* parent = thread.depth > 1 ? &frame - 1 : nullptr;
   frame.fn = &fn;
   frame.op = Find(thread, fn);
   frame.backward = fn.scope() == at::RecordScope::BACKWARD_FUNCTION;
@@ -280,12 +380,11 @@ std::unique_ptr<at::ObserverContext> OnBegin(const at::RecordFunction& fn) {
     Remember(fn, now);
   }
   if (frame.op->kind == kFills && parent && parent->op->kind == kAllocates) NoteFill(*parent);
-  if (frame.op->signature.takes_list && !frame.backward && frame.op->touches) {
+  if (fn.inputs().empty() || frame.backward || !frame.op->touches) return nullptr;
+  if (frame.op->told_at_begin) {
     frame.told_tensors = TellTensors(fn.inputs(), frame.op->signature);
   }
-  if (frame.op->touches && !frame.backward && g_pinned.any()) {
-    FindHostAccesses(fn, frame, thread.depth > 1 ? &frame - 1 : nullptr);
-  }
+  LookAtArguments(fn, thread, frame, parent);
   return nullptr;
 }
 

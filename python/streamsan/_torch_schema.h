@@ -7,7 +7,6 @@
 #include <ATen/core/jit_type.h>
 #include <stdint.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,10 +27,9 @@ bool IsTensorList(const c10::Type& type) {
          type.isSubtypeOf(*c10::ListType::ofOptionalTensors());
 }
 
-Signature SignatureOf(const std::optional<c10::FunctionSchema>& schema) {
+Signature SignatureOf(const c10::FunctionSchema& schema) {
   Signature made;
-  if (!schema) return made;
-  for (const c10::Argument& argument : schema->arguments()) {
+  for (const c10::Argument& argument : schema.arguments()) {
     bool written = argument.alias_info() && argument.alias_info()->isWrite();
     // Operators that write several arguments mean some of them only in some cases.
     uint8_t mode = !written ? kReads : made.writes ? kReads | kWrites | kPerhaps : kReads | kWrites;
@@ -40,7 +38,7 @@ Signature SignatureOf(const std::optional<c10::FunctionSchema>& schema) {
     made.takes_list |= IsTensorList(*argument.type());
   }
   made.complete = true;
-  for (const c10::Argument& result : schema->returns()) {
+  for (const c10::Argument& result : schema.returns()) {
     made.aliases |= result.alias_info() != nullptr;
     made.complete &= result.alias_info() != nullptr;
   }

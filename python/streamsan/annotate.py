@@ -76,6 +76,8 @@ class _Table(ctypes.Structure):
         ("mark", ctypes.CFUNCTYPE(_U32, ctypes.c_uint64)),
         ("host_pool_alloc", ctypes.CFUNCTYPE(None, _POINTER, _POINTER, _SIZE)),
         ("pause", ctypes.CFUNCTYPE(None, _U32)),
+        ("operator_tensors", ctypes.CFUNCTYPE(None, _POINTER, _U32, _U32)),
+        ("watch_context", ctypes.CFUNCTYPE(None, _POINTER)),
     ]
 
 

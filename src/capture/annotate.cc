@@ -60,7 +60,7 @@ void Access(const void* stream, const void* base, size_t bytes, uint32_t mode) {
 void HostAccess(const void* base, size_t bytes, uint32_t mode) {
   Thread* thread = Annotating();
   if (!thread) return;
-  TellContext(*thread, thread->ring->Next());
+  TellNow(*thread);
   uint64_t stack = SS_STACK(*thread);
   Note(*thread, trace::view::NoteHostAccess{.address = Word(base),
                                             .bytes = bytes,
@@ -82,7 +82,7 @@ void Acquire(const void* tag) {
 void PoolAlloc(const void* pool, const void* base, size_t bytes, const void* stream) {
   Thread* thread = Annotating();
   if (!thread) return;
-  TellContext(*thread, thread->ring->Next());
+  TellNow(*thread);
   Widen(base, bytes);
   uint64_t handle = Stream(stream);
   uint64_t context = ContextFor(*thread, handle);
@@ -98,7 +98,7 @@ void PoolAlloc(const void* pool, const void* base, size_t bytes, const void* str
 void HostPoolAlloc(const void* pool, const void* base, size_t bytes) {
   Thread* thread = Annotating();
   if (!thread) return;
-  TellContext(*thread, thread->ring->Next());
+  TellNow(*thread);
   Widen(base, bytes);
   uint64_t stack = SS_STACK(*thread);
   Note(*thread,
@@ -109,7 +109,7 @@ void HostPoolAlloc(const void* pool, const void* base, size_t bytes) {
 void PoolFree(const void* pool, const void* base) {
   Thread* thread = Annotating();
   if (!thread) return;
-  TellContext(*thread, thread->ring->Next());
+  TellNow(*thread);
   uint64_t stack = SS_STACK(*thread);
   Note(*thread,
        trace::view::NotePoolFree{.pool = Word(pool), .address = Word(base), .stack = stack});
@@ -118,7 +118,7 @@ void PoolFree(const void* pool, const void* base) {
 void PoolRecordUse(const void* pool, const void* base, const void* stream) {
   Thread* thread = Annotating();
   if (!thread) return;
-  TellContext(*thread, thread->ring->Next());
+  TellNow(*thread);
   uint64_t handle = Stream(stream);
   uint64_t context = ContextFor(*thread, handle);
   uint64_t stack = SS_STACK(*thread);
@@ -173,6 +173,10 @@ uint64_t Text(const char* text) {
 }
 
 streamsan_context* ThreadContext() { return &t_context; }
+
+void WatchContext(void (*refresh)(streamsan_context*)) {
+  g_refresh_context.store(refresh, std::memory_order_release);
+}
 
 uint32_t Mark(uint64_t token) {
   Thread* thread = CurrentThread();  // opens no session
@@ -238,6 +242,7 @@ extern "C"
         .host_pool_alloc = HostPoolAlloc,
         .pause = Pause,
         .operator_tensors = OperatorTensors,
+        .watch_context = WatchContext,
 };
 
 }  // namespace ss::capture

@@ -128,6 +128,7 @@ struct Entry<hook, per_thread, handler> {
     if constexpr (IsWithinNcclCalls(kHookSymbols[hook])) {
       if (IsNcclsOwn(*thread, raw.caller)) return raw.Plain(arguments...);
     }
+    RefreshContext();
     Call call(raw, thread);
     return handler(call, arguments...);
   }

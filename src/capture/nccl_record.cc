@@ -71,7 +71,7 @@ void Tell(Thread& thread, uint64_t comm, const NcclBirth& birth, uint64_t stack)
   int64_t ranks = birth.ranks ? static_cast<int64_t>(birth.ranks) : Ask("ncclCommCount", comm);
   int64_t device = Ask("ncclCommCuDevice", comm);
   --thread.in_nccl;
-  TellContext(thread, thread.ring->Next());
+  TellNow(thread);
   Note(thread, trace::view::NcclComm{.comm = comm,
                                      .how = birth.how,
                                      .rank = rank,
@@ -126,7 +126,7 @@ bool NoteOperation(Thread& thread, const NcclSite& site, const NcclOperation& op
   ++thread.nccl_calls;
   uint64_t context = ContextOf(thread, stream);
   uint64_t stack = StackAt(thread, site);
-  TellContext(thread, thread.ring->Next());
+  TellNow(thread);
   Note(thread, trace::view::NcclCall{.comm = Word(operation.comm),
                                      .kind = operation.kind,
                                      .send = Word(operation.send),

@@ -27,6 +27,7 @@
 namespace ss::capture {
 
 [[gnu::tls_model("initial-exec")]] thread_local streamsan_context t_context;
+std::atomic<void (*)(streamsan_context*)> g_refresh_context;
 
 namespace {
 

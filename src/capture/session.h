@@ -6,6 +6,7 @@
 // are only forwarded.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "src/capture/options.h"
@@ -71,6 +72,14 @@ void Note(Thread& thread, const View& view) {
 // thread.
 [[gnu::tls_model("initial-exec")]] extern thread_local streamsan_context t_context;
 
+// The framework's own way to bring t_context up to date, or null. Called before a record's number
+// is taken: it may have texts interned, whose records come first.
+extern std::atomic<void (*)(streamsan_context*)> g_refresh_context;
+
+inline void RefreshContext() {
+  if (auto* refresh = g_refresh_context.load(std::memory_order_acquire)) refresh(&t_context);
+}
+
 // Before a record that has a call site: what the thread is doing, where that has changed. Told late
 // and not at every change, because most operators reach no driver call. `seq` is the call's own
 // number: the record sorts in front of it.
@@ -86,6 +95,11 @@ inline void TellContext(Thread& thread, uint64_t seq) {
                                                   .module_text = now.module_text,
                                                   .site_text = now.site_text});
   thread.ring->Append(thread.record, bytes);
+}
+
+inline void TellNow(Thread& thread) {
+  RefreshContext();
+  TellContext(thread, thread.ring->Next());
 }
 
 }  // namespace ss::capture

@@ -41,7 +41,9 @@ def python_path() -> str:
 def run_python(python_path: str, tmp_path: pathlib.Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
     """Runs a program text in a new Python; keyword arguments are its environment."""
 
-    def run(text: str, *, before: tuple[str, ...] = (), **environment: str) -> "subprocess.CompletedProcess[str]":
+    def run(
+        text: str, *, before: tuple[str, ...] = (), interpreter: tuple[str, ...] = (sys.executable,), **environment: str
+    ) -> "subprocess.CompletedProcess[str]":
         program = tmp_path / "program.py"
         with tempfile.NamedTemporaryFile("w", dir=tmp_path, delete=False) as new:
             new.write(text)
@@ -49,7 +51,7 @@ def run_python(python_path: str, tmp_path: pathlib.Path) -> Callable[..., "subpr
         own = {name: value for name, value in os.environ.items() if not name.startswith("STREAMSAN")}
         own.update({"PYTHONPATH": python_path, **environment})
         return subprocess.run(
-            [*before, sys.executable, str(program)], env=own, capture_output=True, text=True, timeout=120
+            [*before, *interpreter, str(program)], env=own, capture_output=True, text=True, timeout=120
         )
 
     return run

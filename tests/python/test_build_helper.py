@@ -15,8 +15,7 @@ from streamsan import _build_helper
 STUB = """
 int streamsan_torch_attach_allocator(char* message, unsigned long size) { return 0; }
 void streamsan_torch_attach_operators(void) {}
-unsigned long streamsan_torch_module(unsigned long text) { return text; }
-unsigned long streamsan_torch_text(const char* text) { return 7; }
+void streamsan_torch_name_module(const void* module, const char* path) {}
 void streamsan_torch_read_counts(unsigned long* counts) { counts[3] = 5; }
 int streamsan_torch_has_python_frames(void) { return 1; }
 int streamsan_torch_experiment(const char* name) { return 0; }
@@ -40,7 +39,7 @@ class torch:
     class version: cuda, git_version = "13.0", "abc"
     class _C: pass
 helper, trouble = _build_helper.build(torch)
-print(trouble or (helper.path, helper.text("x"), helper.counts().unseen_recordings, helper.has_python_frames))
+print(trouble or (helper.path, helper.counts().unseen_recordings, helper.has_python_frames))
 """
 
 
@@ -76,7 +75,7 @@ def _calls(tmp_path: pathlib.Path) -> int:
 
 def test_is_built_once_and_loaded(build, tmp_path: pathlib.Path) -> None:  # type: ignore[no-untyped-def]
     first, second = build(), build()
-    assert first.stdout.endswith(", 7, 5, True)\n"), first.stdout + first.stderr
+    assert first.stdout.endswith(", 5, True)\n"), first.stdout + first.stderr
     assert second.stdout == first.stdout
     assert _calls(tmp_path) == 2  # the frames, the helper
     assert "building the PyTorch helper" in first.stderr
@@ -126,5 +125,5 @@ def test_the_compiler_is_not_watched(build, tmp_path: pathlib.Path) -> None:  # 
 def test_a_torch_without_a_host_allocator_gets_a_helper_without(build, tmp_path: pathlib.Path) -> None:  # type: ignore[no-untyped-def]
     body = f"tail -1 {tmp_path}/log | grep -q HOST_ALLOCATOR && exit 1; cc -shared -fPIC -o $target {{stub}}"
     done = build(body)
-    assert done.stdout.endswith(", 7, 5, True)\n"), done.stdout + done.stderr
+    assert done.stdout.endswith(", 5, True)\n"), done.stdout + done.stderr
     assert _calls(tmp_path) == 3  # the frames, the helper with, the helper without

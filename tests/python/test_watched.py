@@ -172,45 +172,101 @@ def frames_library(tmp_path: pathlib.Path) -> str:
         pytest.skip("no C compiler, or no headers of this Python")
     package = pathlib.Path(streamsan.__file__).parent
     stub = tmp_path / "stub.c"
-    stub.write_text("int streamsan_torch_forked = 0;\n")
+    module_text = "unsigned long streamsan_torch_module_text(const void* module) { return (unsigned long)module; }"
+    stub.write_text(f"int streamsan_torch_forked = 0;\n{module_text}\n")
     library = str(tmp_path / "frames.so")
     words = ["cc", "-shared", "-fPIC", "-O2", "-DSTREAMSAN_PYTHON_FRAMES", f"-I{include}", f"-I{package / 'include'}"]
     subprocess.run([*words, str(package / "_torch_frames.c"), str(stub), "-o", library], check=True)
     return library
 
 
+PLACE = """
+    from streamsan import annotate
+    class Place(ctypes.Structure):
+        _fields_ = [("line", ctypes.c_uint64), ("module", ctypes.c_uint64)]
+    place = ctypes.{load}({library!r}).streamsan_torch_python_place
+    place.restype = Place
+
+    def text(function, line):
+        words = function + chr(10) + __file__ + chr(10) + str(line)
+        return annotate._call("text", words.encode())
+"""
+with_and_without_the_gil = pytest.mark.parametrize("load", ["PyDLL", "CDLL"], ids=["with the GIL", "without"])
+
+
 @needs_vgpu
-@pytest.mark.parametrize("load", ["PyDLL", "CDLL"], ids=["with the GIL", "without"])
+@with_and_without_the_gil
 def test_the_programs_line_is_read_from_the_interpreter(watched, frames_library, load) -> None:  # type: ignore[no-untyped-def]
-    text = f"""
-        import os
-        from streamsan import annotate
-        line_of = ctypes.{load}({frames_library!r}).streamsan_torch_python_site
-        line_of.restype = ctypes.c_uint64
-
-        def text(function, line):
-            words = function + chr(10) + __file__ + chr(10) + str(line)
-            return annotate._call("text", words.encode())
-
+    text = """
         class Model:
             def forward(self):
-                return line_of()
+                return place().line
 
         def framework(call):
             return call()
-
         # A frame of the framework is passed over: what it was called from counts.
-        inside = eval(compile("lambda: line_of()", "/x/torch/nn/functional.py", "eval"))
+        inside = eval(compile("lambda: place().line", "/x/torch/nn/functional.py", "eval"))
         def called():
             return inside()
 
-        here = [line_of() for _ in range(2)]
+        here = [place().line for _ in range(2)]
         first = text("Model.forward", Model.forward.__code__.co_firstlineno + 1)
         second = text("called", called.__code__.co_firstlineno + 1)
         print(Model().forward() == first != 0, framework(called) == second != 0, here[0] == here[1] != first)
     """
-    done = watched(text)
+    done = watched(textwrap.dedent(PLACE.format(load=load, library=frames_library)) + textwrap.dedent(text))
     assert done.stdout.strip() == "True True True", done.stderr
+
+
+@needs_vgpu
+@with_and_without_the_gil
+def test_the_innermost_module_is_read_from_the_interpreter(watched, frames_library, load) -> None:  # type: ignore[no-untyped-def]
+    text = """
+        # As PyTorch has it: the way to forward() where there are hooks keeps `self` in a cell.
+        source = (
+            "class Module:\\n"
+            "    def _wrapped_call_impl(self, x): return self._call_impl(x)\\n"
+            "    def _call_impl(self, x): return (lambda: self.forward(x))()\\n"
+            "    __call__ = _wrapped_call_impl\\n"
+            "class Hookless(Module):\\n"
+            "    def __call__(self, x): return self._quick_call_impl(x)\\n"
+            "    def _quick_call_impl(self, x): return self.forward(x)\\n"
+        )
+        exec(compile(source, "/x/torch/nn/modules/module.py", "exec"))
+
+        class Inner(Hookless):
+            def forward(self, x):
+                return place().module
+        class Outer(Module):
+            def __init__(self):
+                self.inner = Inner()
+            def forward(self, x):
+                return place().module, self.inner(x), place().module
+        outer = Outer()
+        print(outer(1) == (id(outer), id(outer.inner), id(outer)), place().module, outer.forward(1)[0])
+    """
+    done = watched(textwrap.dedent(PLACE.format(load=load, library=frames_library)) + textwrap.dedent(text))
+    assert done.stdout.strip() == "True 0 0", done.stderr
+
+
+@needs_vgpu
+def test_a_framework_is_asked_what_a_thread_does_when_it_calls(watched) -> None:  # type: ignore[no-untyped-def]
+    text = """
+        from streamsan import annotate, session
+        text = lambda words: annotate._call("text", words)
+        @ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_uint64))
+        def refresh(context):
+            context[3] = text(b"main\\nmodel.py\\n%d" % line)
+        annotate._call("watch_context", ctypes.cast(refresh, ctypes.c_void_p))
+        block, queues = alloc(), [stream(), stream()]
+        for line in (3, 4):
+            check(cuda.cuMemsetD8Async(block, ctypes.c_ubyte(1), ctypes.c_size_t(4096), queues[line % 2]))
+        annotate._call("watch_context", None)
+        hazard = session().report().hazards[0]
+        print(hazard.first.stack[0], hazard.second.stack[0], sep=",")
+    """
+    done = watched(text)
+    assert done.stdout.strip() == "model.py:3,model.py:4", done.stderr
 
 
 @needs_vgpu

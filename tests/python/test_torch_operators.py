@@ -1,0 +1,88 @@
+"""The part of the PyTorch helper that needs no GPU: what operators say of the driver calls inside them. With the Python
+that STREAMSAN_TORCH_PYTHON names, which has a PyTorch for CUDA; the calls go to the virtual GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import textwrap
+
+import pytest
+from test_watched import DRIVER, _vgpu, needs_vgpu
+
+TORCH_PYTHON = os.environ.get("STREAMSAN_TORCH_PYTHON", "")
+
+pytestmark = [needs_vgpu, pytest.mark.skipif(not TORCH_PYTHON, reason="STREAMSAN_TORCH_PYTHON is not set")]
+
+PROGRAM = """
+import torch
+from driver import *
+from streamsan import _build_helper, _torch, session
+
+begin()
+helper, trouble = _build_helper.build(torch)
+assert helper, trouble
+helper.attach_operators()
+modules = _torch._Modules(torch, helper)
+memory, queues = alloc(), [stream(), stream()]
+
+def touch(queue):
+    check(cuda.cuMemsetD8Async(memory, ctypes.c_ubyte(1), ctypes.c_size_t(4096), queues[queue]))
+
+class Touch(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        touch(0)
+        return x.clone()
+
+    @staticmethod
+    def backward(context, gradient):
+        result = Spread.apply(gradient)
+        return result
+
+class Spread(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        touch(1)
+        return x * 2
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        return Touch.apply(x + 1)  # the forward line
+
+model = torch.nn.Sequential(torch.nn.Linear(2, 2), Layer())
+
+def show(places):
+    for place in places:
+        modules = [frame.fn for frame in place.stack if (frame.fn or "").startswith("module ")]
+        print(place.name, str(place.stack[0]).split("/")[-1], *modules, sep="|")
+"""
+
+
+@pytest.fixture
+def run(run_python, command, python_path, tmp_path):  # type: ignore[no-untyped-def]
+    (tmp_path / "driver.py").write_text(DRIVER)
+
+    def go(text: str) -> "subprocess.CompletedProcess[str]":
+        before = (command, "run", "--", TORCH_PYTHON)
+        program = PROGRAM + textwrap.dedent(text)
+        path = f"{python_path}:{tmp_path}"
+        done = run_python(program, before=before, interpreter=(), PYTHONPATH=path, LD_LIBRARY_PATH=_vgpu())
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    return go
+
+
+def test_forward_and_backward_are_named(run) -> None:  # type: ignore[no-untyped-def]
+    text = """
+        model(torch.ones(2, requires_grad=True)).sum().backward()
+        hazard = session().report().hazards[0]
+        show([hazard.first, hazard.second])
+    """
+    first, second = run(text).stdout.splitlines()
+    lines = PROGRAM.splitlines()
+    forward, backward = ([f"program.py:{at + 1}" for at, line in enumerate(lines) if words in line][0]
+                         for words in ("# the forward line", "Spread.apply"))  # fmt: skip
+    assert first == f"Touch|{forward}|module 1"
+    assert second == f"Spread (backward of Touch)|{backward}|module 1"
