@@ -1,4 +1,5 @@
-"""What being watched costs a launch-bound training step: recording paused and not, in turn, in one process.
+"""What being watched costs a launch-bound training step: recording paused and not, in turn, in one process; and, beside it,
+what a callback for operators that does nothing costs.
 
     streamsan run -- python bench/torch_step.py            # with call stacks
     STREAMSAN_OPTIONS=stacks=0 streamsan run -- python bench/torch_step.py
@@ -15,9 +16,10 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
+from empty_callback import EmptyCallback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "incidents", "pytorch", "programs"))
 import parts  # noqa: E402
@@ -32,9 +34,8 @@ def seconds(step: Callable[[], None], count: int) -> float:
     return (time.perf_counter() - begin) / count
 
 
-def operator_ns(count: int) -> float:
+def operator_ns(x: torch.Tensor, count: int) -> float:
     """An operator that does next to nothing, on the CPU."""
-    x = torch.zeros(1)
     begin = time.perf_counter()
     for _ in range(count):
         x.relu_()
@@ -51,7 +52,7 @@ def main() -> None:
     torch.manual_seed(0)
     model = parts.Model(1000, 256, 6).cuda()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=True)
-    tokens = torch.randint(1000, (2, 65), device="cuda")
+    tokens, x = torch.randint(1000, (2, 65), device="cuda"), torch.zeros(1)
 
     def step() -> None:
         loss = parts.loss_of(model, tokens)
@@ -69,19 +70,31 @@ def main() -> None:
     seconds(step, options.warm)
     if session.answers:
         session.report(timeout=120)  # kernels have been analysed, nothing waits any more
-    off, on, operator_off, operator_on = [], [], [], []
+    empty = EmptyCallback(torch)
+
+    @contextlib.contextmanager
+    def only_empty() -> Iterator[None]:
+        with session.paused(), empty.attached():
+            yield
+
+    kinds = {"off": session.paused, "empty": only_empty, "on": contextlib.nullcontext}
+    steps: dict[str, list[float]] = {kind: [] for kind in kinds}
+    operators: dict[str, list[float]] = {kind: [] for kind in kinds}
     for _ in range(options.turns):
-        for paused in (True, False):
-            with session.paused() if paused else contextlib.nullcontext():
-                (off if paused else on).append(seconds(step, options.steps))
-                (operator_off if paused else operator_on).append(operator_ns(100_000))
-    before, after = statistics.median(off), statistics.median(on)
-    plain, watched = statistics.median(operator_off), statistics.median(operator_on)
-    print(f"a step: off {1e3 * before:.3f} ms, on {1e3 * after:.3f} ms; an operator: off {plain:.0f} ns, on {watched:.0f} ns")
-    for name, values in (("off", off), ("on", on)):
-        print(f"  {name}: " + " ".join(f"{1e3 * value:.3f}" for value in values))
-    print(f"RATIO torch_step_slowdown {after / before:.3f}")
+        for kind, context in kinds.items():
+            with context():
+                steps[kind].append(seconds(step, options.steps))
+                operators[kind].append(operator_ns(x, 100_000))
+    for kind in kinds:
+        print(f"  a step, {kind}: " + " ".join(f"{1e3 * value:.3f}" for value in steps[kind]) + " ms")
+    with session.paused():
+        print(f"{empty.operators_of(step)} operators a step, {empty.operators_of(lambda: x.relu_())} in what is timed as one")
+    off, floor, on = (statistics.median(steps[kind]) for kind in kinds)
+    plain, least, watched = (statistics.median(operators[kind]) for kind in kinds)
+    print(f"RATIO torch_step_slowdown {on / off:.3f}")
+    print(f"RATIO torch_step_slowdown_empty_callback {floor / off:.3f}")
     print(f"RATIO torch_operator_added_ns {watched - plain:.0f}")
+    print(f"RATIO torch_operator_added_ns_empty_callback {least - plain:.0f}")
 
 
 if __name__ == "__main__":
