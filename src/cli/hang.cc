@@ -12,15 +12,19 @@
 namespace ss {
 namespace {
 
+// Known to be closed for the wait: it has the parity that it must not have.
+bool IsClosed(const kernels::CoreGroup& group) {
+  return group.wait && group.word && pipeline::WordParity(*group.word) == group.wait->parity;
+}
+
 std::string BarrierText(const kernels::CoreGroup& group) {
-  if (!group.word) return "its mbarrier could not be read";
+  if (!group.word) return "it could not be read, open or closed";
   const uint64_t word = *group.word;
-  const bool closed = pipeline::WordParity(word) == group.wait->parity;
   std::string text = fmt::format("{} of {} arrivals of its phase are missing",
                                  pipeline::WordPending(word), pipeline::WordExpected(word));
   if (pipeline::WordAwaitsBytes(word)) text += ", and bytes of copies";
-  return text + (closed ? "; the parity is the one that it must not have: closed"
-                        : "; open: the warp was about to go on");
+  return text + (IsClosed(group) ? "; the parity is the one that it must not have: closed"
+                                 : "; open: the warp was about to go on");
 }
 
 uint64_t Print(const kernels::CoreReport& report) {
@@ -35,13 +39,16 @@ uint64_t Print(const kernels::CoreReport& report) {
       out += "  no wait for an mbarrier is near\n";
       continue;
     }
-    const bool open = group.word && pipeline::WordParity(*group.word) != group.wait->parity;
-    stuck += !open;
+    const bool closed = IsClosed(group);
+    stuck += closed;
     out += fmt::format("  {}wait{} for mbarrier 0x{:x} with parity {}: {}\n  {}: {}\n",
-                       open ? "" : "stuck: ", group.warps == 1 ? "s" : "", group.wait->barrier,
+                       closed ? "stuck: " : "", group.warps == 1 ? "s" : "", group.wait->barrier,
                        group.wait->parity, BarrierText(group), group.wait->function,
                        group.wait->instruction);
   }
+  if (report.unread)
+    out +=
+        fmt::format("\n{} at further places were not looked at\n", Counted(report.unread, "warp"));
   fmt::print("{}\n{} at a closed mbarrier\n", out, Counted(stuck, "group"));
   return stuck;
 }

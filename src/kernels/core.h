@@ -36,6 +36,7 @@ std::optional<CoreWait> ParseWait(std::string_view text);
 // Of `x/gx`: the first word; none where it could not be read.
 std::optional<uint64_t> ParseWord(std::string_view text);
 
+// Warps that wait for the same in the same state, or are at one pc.
 struct CoreGroup {
   uint64_t pc = 0;
   uint64_t warps = 0, blocks = 0;
@@ -46,7 +47,8 @@ struct CoreGroup {
 
 struct CoreReport {
   std::vector<std::string> kernels;  // lines of `info cuda kernels`
-  std::vector<CoreGroup> groups;     // warps at one pc, the largest first
+  std::vector<CoreGroup> groups;     // the largest first
+  uint64_t unread = 0;               // warps that were not looked at: too many places
 };
 
 // Runs cuda-gdb three times. Errors: it is not there, or cannot open the file.

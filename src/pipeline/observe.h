@@ -66,11 +66,13 @@ struct SeenKernel {
   std::string name;
   uint64_t launches = 0, blocks = 0, blocks_watched = 0, records = 0;
   std::vector<SeenRole> roles;
-  std::map<uint32_t, SeenBarrier> barriers;  // by offset in the block's shared memory
+  std::map<uint32_t, SeenBarrier> barriers;  // in use, by offset in the block's shared memory
   std::vector<SeenPair> pairs;
   uint64_t named_barriers = 0, cluster_barriers = 0;
   uint64_t module = 0;
   uint64_t withheld = 0;  // waits of which it cannot be told whether they were early
+  uint64_t unread = 0;    // arrivals and looks without the mbarrier object: of unknown phase
+  uint64_t unused = 0;    // mbarriers that were initialised, and that nobody arrives on or awaits
 
   std::vector<uint32_t> Unseen() const;  // barriers that have arrivals which were not seen
   std::string BarrierName(uint32_t barrier) const;  // "mbarrier 0x480 (empty, of 0x478)"

@@ -65,6 +65,7 @@ class Structure {
       barrier.expected = seen.expected;
     }
     FindRoles();
+    DropUnused();
     FindPairs();
     return std::move(kernel_);
   }
@@ -93,6 +94,8 @@ class Structure {
     const uint32_t barrier = KeyOf(launch, record).second;
     const Place place = record.Pc() - launch.about.pc;
     WarpDeeds& warp = warps_[record.warp];
+    if (record.word == 0 && (record.Kind() == RecordKind::kTry || IsArrival(record.Kind())))
+      ++kernel_.unread;
     switch (record.Kind()) {
       case RecordKind::kInit:
         kernel_.barriers.try_emplace(barrier);
@@ -130,14 +133,15 @@ class Structure {
     BarrierUse& use = warp.uses[barrier];
     warp.waits_at.insert(place);
     if (!use.wait) use.wait = place;
+    const bool read = record.word != 0;  // else its parity is unknown, too
     if (std::find(use.waits_at.begin(), use.waits_at.end(), place) == use.waits_at.end())
       use.waits_at.push_back(place);
     if (!record.result) {
       ++use.failed;
-      if (!reading.began.count(barrier)) reading.looked[barrier] = record.data;
+      if (read && !reading.began.count(barrier)) reading.looked[barrier] = record.data;
       return;
     }
-    if (reading.began.insert(barrier).second) Begins(use, record.data);
+    if (reading.began.insert(barrier).second && read) Begins(use, record.data);
     reading.looked.erase(barrier);
     ++use.waits;
     reading.waited[barrier] = ++reading.position;
@@ -193,6 +197,15 @@ class Structure {
       turns_.push_back(std::move(turns));
     }
     SortRoles();
+  }
+
+  // An initialisation that its lane's predicate suppresses is recorded with whatever address was in
+  // the register.
+  void DropUnused() {
+    kernel_.unused = std::erase_if(kernel_.barriers, [this](const auto& entry) {
+      return std::none_of(kernel_.roles.begin(), kernel_.roles.end(),
+                          [&](const SeenRole& role) { return role.Use(entry.first) != nullptr; });
+    });
   }
 
   static void Merge(const WarpDeeds& warp, SeenRole& role) {

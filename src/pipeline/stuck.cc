@@ -100,9 +100,9 @@ class Jam {
     finding.place = key.place;
     finding.times = crowd.warps;
     finding.text = fmt::format(
-        "{} for {} with parity {} and never {} on: {} warp{} of {} block{}, {} s after the last "
-        "event.",
-        Does(key.role, "wait"), kernel_.BarrierName(key.barrier), key.parity,
+        "{} for {}{} and never {} on: {} warp{} of {} block{}, {} s after the last event.",
+        Does(key.role, "wait"), kernel_.BarrierName(key.barrier),
+        crowd.example.word ? fmt::format(" with parity {}", key.parity) : "",
         IsPlural(key.role) ? "get" : "gets", crowd.warps, crowd.warps == 1 ? "" : "s",
         crowd.blocks.size(), crowd.blocks.size() == 1 ? "" : "s", recording_.end->quiet_ms / 1000);
     State(key, crowd, finding);

@@ -95,17 +95,22 @@ Json Kernel(const SeenKernel& kernel) {
     }
     roles.push_back({{"name", role.name}, {"warps", role.warps}, {"uses", uses}});
   }
-  return {{"name", kernel.name},       {"launches", kernel.launches},
-          {"blocks", kernel.blocks},   {"blocks_watched", kernel.blocks_watched},
-          {"records", kernel.records}, {"roles", roles},
-          {"barriers", barriers},      {"pairs", pairs}};
+  return {{"name", kernel.name},
+          {"launches", kernel.launches},
+          {"blocks", kernel.blocks},
+          {"blocks_watched", kernel.blocks_watched},
+          {"records", kernel.records},
+          {"unused_barriers", kernel.unused},
+          {"roles", roles},
+          {"barriers", barriers},
+          {"pairs", pairs}};
 }
 
 }  // namespace
 
 std::string PrintObservedJson(const std::vector<ObservedReport>& reports) {
   Json hazards = Json::array(), kernels = Json::array(), unmodelled = Json::array();
-  uint64_t records = 0, dropped = 0, launches = 0, roles = 0, unseen = 0, withheld = 0;
+  uint64_t records = 0, dropped = 0, launches = 0, roles = 0, unseen = 0, unread = 0, withheld = 0;
   bool complete = true, hung = false;
   const auto miss = [&unmodelled](const char* what, uint64_t count) {
     if (count) unmodelled.push_back({{"name", what}, {"count", count}});
@@ -120,6 +125,7 @@ std::string PrintObservedJson(const std::vector<ObservedReport>& reports) {
       blocks += kernel.blocks - kernel.blocks_watched;
       roles += kernel.roles.size();
       unseen += kernel.Unseen().size();
+      unread += kernel.unread;
       withheld += kernel.withheld;
     }
     records += report.seen.records;
@@ -133,6 +139,7 @@ std::string PrintObservedJson(const std::vector<ObservedReport>& reports) {
     hung = hung || report.seen.hung;
   }
   miss("mbarriers with arrivals that were not seen", unseen);
+  miss("arrivals and looks whose mbarrier could not be read", unread);
   miss("waits that may have been early", withheld);
   const Json root = {
       {"schema", 1},

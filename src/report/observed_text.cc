@@ -83,6 +83,11 @@ class Printer {
     for (const auto& [offset, barrier] : kernel.barriers) {
       if (!kernel.PairOf(offset)) Alone(kernel, offset, barrier);
     }
+    if (kernel.unused) Line("  {} initialised and not used", Counted(kernel.unused, "mbarrier"));
+    if (kernel.unread) {
+      Line("  {} arrivals and looks whose mbarrier could not be read: phases and parities unknown",
+           kernel.unread);
+    }
     if (const std::vector<uint32_t> unseen = kernel.Unseen(); !unseen.empty()) {
       Line(
           "  {:#x}: {} arrivals that were not seen: {} not judged for being early, owners there "
@@ -142,12 +147,15 @@ std::string ObservedReport::CoverageText() const {
                     seen.unwatched, seen.launches));
   uint64_t blocks = 0, watched = 0;
   size_t unseen = 0;
+  uint64_t unread = 0;
   for (const SeenKernel& kernel : seen.kernels) {
     if (kernel.barriers.empty()) continue;
     blocks += kernel.blocks;
     watched += kernel.blocks_watched;
     unseen += kernel.Unseen().size();
+    unread += kernel.unread;
   }
+  if (unread) missing.push_back(fmt::format("the mbarriers of {} arrivals and looks", unread));
   if (unseen) missing.push_back(fmt::format("arrivals on {}", Counted(unseen, "mbarrier")));
   if (watched < blocks)
     missing.push_back(fmt::format("{} of {} blocks (--blocks N)", blocks - watched, blocks));
@@ -162,7 +170,7 @@ bool ObservedReport::Complete() const {
   if (seen.dropped || seen.unwatched || seen.graphs || seen.cut_short) return false;
   return std::all_of(seen.kernels.begin(), seen.kernels.end(), [](const SeenKernel& kernel) {
     return kernel.barriers.empty() ||
-           (kernel.blocks_watched == kernel.blocks && kernel.Unseen().empty());
+           (kernel.blocks_watched == kernel.blocks && kernel.Unseen().empty() && !kernel.unread);
   });
 }
 

@@ -209,7 +209,8 @@ std::string KernelText(const std::string& name) {
 }
 
 std::string Counted(uint64_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  const bool hisses = noun.ends_with("ch") || noun.ends_with("sh");
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : hisses ? "es" : "s");
 }
 
 std::vector<std::string> Wrap(const std::string& text, size_t width) {

@@ -66,10 +66,15 @@ struct Event {
 };
 
 // The mbarrier itself, maybe another block's of the cluster: whoever arrives there may read there.
-// What the API says of a wait's operands is not its parity: the word and the outcome are.
+// What the API says of a wait's operands is not its parity: the word and the outcome are. Through
+// the cluster's window a block that was launched without a cluster reads 0.
 __device__ __forceinline__ uint64_t Word(uint32_t barrier) {
   uint64_t word;
-  asm volatile("ld.volatile.shared::cluster.u64 %0, [%1];" : "=l"(word) : "r"(barrier));
+  if (ClusterBlocks() > 1) {
+    asm volatile("ld.volatile.shared::cluster.u64 %0, [%1];" : "=l"(word) : "r"(barrier));
+  } else {
+    asm volatile("ld.volatile.shared::cta.u64 %0, [%1];" : "=l"(word) : "r"(barrier));
+  }
   return word;
 }
 

@@ -248,6 +248,34 @@ TEST(PipelineObserve, WhatStruckIsFoundBehindArrivalsThatWereNotSeen) {
   EXPECT_GT(struck, 5);
 }
 
+// Without the objects neither parities nor phases are known: nothing is said of them, and that is
+// said.
+TEST(PipelineObserve, WhatCouldNotBeReadIsNotJudgedAndCounted) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    RecorderOptions options{seed};
+    options.unread = true;
+    const Observation seen = Watched(Store(4, seed % 2 != 0), options);
+    EXPECT_EQ(Codes(seen), "") << seed;
+    EXPECT_GT(seen.kernels[0].unread, 0U);
+    EXPECT_EQ(Watched(Store(4, false), {seed}).kernels[0].unread, 0U);
+    const Observation early = Watched(Turns(true), options);
+    EXPECT_EQ(Find(early, "pipeline-early"), nullptr) << Codes(early);
+    const SeenFinding* stuck = Find(early, "pipeline-deadlock");
+    EXPECT_TRUE(!stuck || stuck->text.find("with parity") == stuck->text.npos) << stuck->text;
+  }
+}
+
+TEST(PipelineObserve, BarriersThatNobodyUsesAreCounted) {
+  LogWriter log;
+  log.Launch(0, "k", 1, 2);
+  log.Add(0, 0, RecordKind::kInit, 0x400);
+  log.Add(0, 1, RecordKind::kInit, 0x7af8);
+  log.Add(0, 0, RecordKind::kArrive, 0x400).word = MakeWord(1, 1, 0);
+  const Observation seen = Observed(log.End());
+  EXPECT_EQ(seen.kernels[0].barriers.size(), 1U);
+  EXPECT_EQ(seen.kernels[0].unused, 1U);
+}
+
 TEST(PipelineObserve, BothSidesThatBeginAsProducersAreFound) {
   // The consumer's state has the producer's phase: one lap behind all the time.
   const std::string good =

@@ -124,8 +124,9 @@ class Recorder {
     return late;
   }
 
-  // The object as the hardware has it.
+  // The object as the hardware has it, where it can be read.
   uint64_t Word(uint32_t barrier) const {
+    if (options_.unread) return 0;
     const Phases& phases = state_.barriers[barrier];
     const auto count = [](int64_t n) { return static_cast<uint32_t>(std::max<int64_t>(n, 0)); };
     return MakeWord(count(phases.expected), count(phases.pending), phases.complete % 2);
