@@ -94,7 +94,7 @@ void FindStack(Thread* thread) {
 }
 
 void Dispose(Thread* thread) {
-  DeleteStackCache(thread->stack_cache);
+  StackCache::Delete(thread->stack_cache);
   munmap(thread, kThreadMapping);
 }
 
@@ -128,7 +128,7 @@ Thread* NewThread() {
     munmap(memory, kThreadMapping);
     return nullptr;
   }
-  thread->stack_cache = g_options.stacks ? NewStackCache() : nullptr;
+  thread->stack_cache = g_options.stacks ? StackCache::New() : nullptr;
   FindStack(thread);
   pthread_setspecific(g_key, thread);
   t_thread = thread;

@@ -1,9 +1,6 @@
 #include "src/capture/stack.h"
 
-#include <sys/mman.h>
 #include <unwind.h>
-
-#include <new>
 
 #include "src/capture/counts.h"
 #include "src/capture/modules.h"
@@ -68,68 +65,6 @@ uint64_t Intern(Thread& thread, const uint64_t* addresses, size_t count) {
   return id;
 }
 
-}  // namespace
-
-class StackCache {
- public:
-  uint64_t Find(const void* caller, uintptr_t cfa) const {
-    for (const Way& way : sets_[SetOf(caller, cfa)].ways) {
-      if (way.cfa == cfa && way.count && way.addresses[0] == reinterpret_cast<uint64_t>(caller) &&
-          Holds(way)) {
-        return way.id;
-      }
-    }
-    return 0;
-  }
-
-  void Add(const Walk& walk, uintptr_t cfa, uint64_t id) {
-    Set& set = sets_[SetOf(reinterpret_cast<const void*>(walk.addresses[0]), cfa)];
-    Way& way = set.ways[set.next++ % kWays];
-    way.cfa = cfa;
-    way.id = id;
-    way.count = static_cast<uint32_t>(walk.count);
-    for (size_t i = 0; i < walk.count; ++i) {
-      way.addresses[i] = walk.addresses[i];
-      way.offsets[i] = static_cast<uint32_t>(walk.slots[i] - (cfa - sizeof(void*)));
-    }
-  }
-
- private:
-  static constexpr size_t kSets = 512;
-  static constexpr size_t kWays = 4;
-  struct Way {
-    uintptr_t cfa;
-    uint64_t id;
-    uint32_t count;
-    uint32_t offsets[kMaxFrames];  // of the slots, from the first
-    uint64_t addresses[kMaxFrames];
-  };
-  struct Set {
-    Way ways[kWays];
-    uint32_t next;
-  };
-
-  static size_t SetOf(const void* caller, uintptr_t cfa) {
-    uint64_t key = reinterpret_cast<uint64_t>(caller) * 31 + cfa;
-    return (key * 0x9e3779b97f4a7c15) >> 55;
-  }
-  static_assert(kSets == size_t{1} << (64 - 55));
-
-  // All slots lie in this thread's own stack above the program's stack pointer: readable.
-  static bool Holds(const Way& way) {
-    auto* base = reinterpret_cast<const char*>(way.cfa - sizeof(void*));
-    for (uint32_t i = 1; i < way.count; ++i) {
-      if (*reinterpret_cast<const uint64_t*>(base + way.offsets[i]) != way.addresses[i])
-        return false;
-    }
-    return true;
-  }
-
-  Set sets_[kSets];
-};
-
-namespace {
-
 bool Cacheable(const Thread& thread, const Walk& walk, uintptr_t cfa) {
   if (!thread.stack_cache || !walk.regular || walk.count == 0) return false;
   if (cfa <= thread.stack_low || walk.last_slot + sizeof(void*) > thread.stack_high) return false;
@@ -143,7 +78,8 @@ bool Cacheable(const Thread& thread, const Walk& walk, uintptr_t cfa) {
 
 uint64_t StackOf(Thread& thread, const void* caller, uintptr_t cfa) {
   if (!TheOptions().stacks) return 0;
-  uint64_t id = thread.stack_cache ? thread.stack_cache->Find(caller, cfa) : 0;
+  StackCache* cache = thread.stack_cache;
+  uint64_t id = cache ? cache->Find(caller, cfa, thread.stack_high) : 0;
   if (id) return id;
   Walk walk(cfa);
   _Unwind_Backtrace(Step, &walk);
@@ -152,7 +88,9 @@ uint64_t StackOf(Thread& thread, const void* caller, uintptr_t cfa) {
     return Intern(thread, walk.addresses, 1);
   }
   id = Intern(thread, walk.addresses, walk.count);
-  if (id && Cacheable(thread, walk, cfa)) thread.stack_cache->Add(walk, cfa, id);
+  if (id && Cacheable(thread, walk, cfa)) {
+    cache->Add({walk.addresses, walk.slots, walk.count}, cfa, id);
+  }
   return id;
 }
 
@@ -165,16 +103,6 @@ const void* AuthorOf(const void* caller, uintptr_t cfa) {
     if (!IsCudaRuntime(code)) return code;
   }
   return caller;
-}
-
-StackCache* NewStackCache() {
-  void* memory = mmap(nullptr, sizeof(StackCache), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<StackCache*>(memory);
-}
-
-void DeleteStackCache(StackCache* cache) {
-  if (cache) munmap(cache, sizeof(StackCache));
 }
 
 bool InitStacks() { return g_stacks.Init(20); }

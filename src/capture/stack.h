@@ -4,20 +4,18 @@
 // the cache remembers in which stack slots the return addresses lay. If the call comes from the
 // same place at the same stack depth and every one of those slots still holds its address, it is
 // the same stack: the return address in a slot determines the function, and that its frame's size,
-// so each slot vouches for the next one. Sixty loads and compares replace the unwinder. (Rejected:
-// walking frame pointers, which most code lacks; hashing the top words only, which takes two
-// callers of a common wrapper for one.)
+// so each slot vouches for the next one. Sixty loads replace the unwinder. (Rejected: walking frame
+// pointers, which most code lacks; hashing the top words only, which takes two callers of a common
+// wrapper for one.)
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+
+#include "src/capture/stack_cache.h"
 
 namespace ss::capture {
 
 struct Thread;
-class StackCache;
-
-constexpr size_t kMaxFrames = 64;  // deeper ones are cut
 
 // Id of the stack of a program's call: `caller` = return address, `cfa` = the program's stack
 // pointer at the call. 0 when stacks are off or memory ran out.
@@ -25,9 +23,6 @@ uint64_t StackOf(Thread& thread, const void* caller, uintptr_t cfa);
 
 // The innermost frame that is not the CUDA runtime's.
 const void* AuthorOf(const void* caller, uintptr_t cfa);
-
-StackCache* NewStackCache();  // null when there is no memory: every stack is unwound then
-void DeleteStackCache(StackCache* cache);
 
 bool InitStacks();
 void ResetStacks();  // in a forked child
