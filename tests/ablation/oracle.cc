@@ -121,6 +121,10 @@ void Oracle::AskPairs(const Timeline& timeline, size_t second) {
 void Oracle::AskTenancies(const Timeline& timeline) {
   std::set<std::pair<size_t, size_t>> asked;
   std::set<size_t> unjudged;
+  std::set<uint32_t> recorded;  // blocks that wait for the streams that they are told of
+  for (const Op& op : program_.ops) {
+    if (op.kind == OpKind::kRecordStream) recorded.insert(op.object);
+  }
   for (size_t use = 0; use < program_.ops.size(); ++use) {
     for (const Piece& piece : timeline.nodes(use).pieces) {
       const auto& tenant = timeline.storage().tenants()[piece.tenant];
@@ -130,7 +134,8 @@ void Oracle::AskTenancies(const Timeline& timeline) {
         questions_.push_back({static_cast<uint32_t>(tenant.allocated), at, What::kPair});
       }
       if (tenant.freed == reference::kNever || tenant.exit_free || tenant.freed < use) continue;
-      if (tenant.owner != reference::kNoLane) {
+      const bool told = recorded.contains(program_.ops[tenant.freed].object);
+      if (told || tenant.owner != reference::kNoLane) {
         unjudged.insert(tenant.freed);
       } else if (asked.insert({use, tenant.freed}).second) {
         questions_.push_back({at, static_cast<uint32_t>(tenant.freed), What::kFree});

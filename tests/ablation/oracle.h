@@ -14,7 +14,8 @@
 // on after a hazard as if its edge were there, so that the two may differ on it.
 //
 // How a block of a caching allocator goes from one tenancy to the next has rules of its own (18,
-// 19) and is left out: `unjudged_frees`. So is record_stream, which means nothing else.
+// 19) and is left out: `unjudged_frees`. So is record_stream, which means nothing else, and the
+// free of any block that was told of a stream (PyTorch's pinned ones are).
 #pragma once
 
 #include <cstddef>
