@@ -34,6 +34,26 @@ void Ask(std::vector<ss::Suppression> lines) {
   ss::Suppress(lines, advice);
 }
 
+// What is written for a finding suppresses it, whatever its names are.
+void Write(std::string_view name) {
+  ss::Symboliser symbols;
+  ss::Finding finding;
+  finding.code = "lifetime";
+  finding.first.name = name;
+  finding.second.name = name;
+  for (const char* buffer : {"", "a"}) {
+    finding.buffer.name = *buffer ? std::string(name) : "";
+    for (ss::OpId op : {0, 7}) {
+      finding.second.op = op;
+      const std::string written = ss::SuppressionFor(finding, symbols);
+      Require(written.empty() == name.empty());
+      if (written.empty()) continue;
+      auto lines = ss::ParseSuppressions(written, "written.supp");
+      Require(lines && lines->size() == 1 && ss::Suppress(*lines, finding, symbols));
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -44,5 +64,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } else {
     Require(lines.error().place.rfind("fuzz.supp:", 0) == 0 && !lines.error().message.empty());
   }
+  Write(text.substr(0, text.find('\0')));
   return 0;
 }

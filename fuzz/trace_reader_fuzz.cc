@@ -1,6 +1,6 @@
 // Any bytes as a trace: no crash, no hang, bounded memory. Sums would stop nearly every mutation at
-// the door, so the input is also taken as the content of a block with a right sum, and as a bare
-// record.
+// the door, so the input is also taken as the content of a block with a right sum, of a note, and
+// as the schema of a newer version with records of it (what is behind the first NUL).
 #include <cstdint>
 #include <string>
 
@@ -25,11 +25,19 @@ void ReadTrace(const std::string& bytes) {
   reader->notes();
 }
 
-void ReadAsBlock(std::string_view raw) {
+void ReadAsBlock(std::string_view raw, const std::string& file_header) {
   if (raw.empty() || raw.size() > kMaxBlock) return;
   BlockHeader header{.thread = 1, .records = 1};
   std::string block = PackBlock(header, raw);
-  ReadTrace(PackFileHeader() + block + block.substr(0, block.size() / 2) + block);
+  header.flags = kNoteBlock;
+  ReadTrace(file_header + block + block.substr(0, block.size() / 2) + block +
+            PackBlock(header, raw));
+}
+
+void ReadAsNewer(const std::string& bytes) {
+  const size_t schema = bytes.find('\0');
+  if (schema == std::string::npos) return;
+  ReadAsBlock(std::string_view(bytes).substr(schema + 1), PackFileHeader(bytes.substr(0, schema)));
 }
 
 }  // namespace
@@ -39,6 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
   ss::trace::ReadTrace(bytes);
   ss::trace::ReadTrace(ss::trace::PackFileHeader() + bytes);
-  ss::trace::ReadAsBlock(bytes);
+  ss::trace::ReadAsBlock(bytes, ss::trace::PackFileHeader());
+  ss::trace::ReadAsNewer(bytes);
   return 0;
 }

@@ -138,7 +138,11 @@ Result<void> Output::WriteSuppressions(const Selection& selection, Symboliser& s
   for (const Selection::Hazard& hazard : selection.hazards) {
     const std::string line = SuppressionFor(*hazard.finding, symbols);
     text += fmt::format("# {} {}\n", hazard.alias, hazard.id);
-    if (lines.insert(line).second) text += line + "\n";
+    if (line.empty()) {
+      text += "# it has no name that a line could hold\n";
+    } else if (lines.insert(line).second) {
+      text += line + "\n";
+    }
   }
   return WriteWholeFile(options_.gen_suppressions, text);
 }

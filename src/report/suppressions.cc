@@ -79,7 +79,7 @@ std::string SuppressionFor(const Finding& finding, Symboliser& symbols) {
   for (char& c : word) {  // what would mean something else in a line
     if (std::string_view("#*?[]\\ \t\r\n").find(c) != std::string_view::npos) c = '?';
   }
-  return finding.code + ":" + word;
+  return word.empty() ? "" : finding.code + ":" + word;
 }
 
 bool Suppress(std::vector<Suppression>& lines, const Finding& finding, Symboliser& symbols) {

@@ -23,7 +23,7 @@ struct Suppression {
 Result<std::vector<Suppression>> ParseSuppressions(std::string_view text, const std::string& file);
 
 // The narrowest line that fits the finding: its buffer by name, else the line of one of its
-// operations, else a kernel.
+// operations, else a kernel. "" for one without any name.
 std::string SuppressionFor(const Finding& finding, Symboliser& symbols);
 
 // True and counted where a line fits.

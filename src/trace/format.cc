@@ -149,8 +149,7 @@ Schema ParseSchema(std::string_view text) {
   return schema;
 }
 
-std::string PackFileHeader() {
-  std::string schema = SchemaText();
+std::string PackFileHeader(const std::string& schema) {
   std::string out(kFileMagic);
   AppendU32(&out, kMajor);
   AppendU32(&out, kMinor);

@@ -75,7 +75,8 @@ using Schema = std::map<uint32_t, RecordSchema>;
 std::string SchemaText();
 Schema ParseSchema(std::string_view text);  // skips what it does not understand
 
-std::string PackFileHeader();
+// `schema`: what the file says of its records, this version's table unless it is a test's.
+std::string PackFileHeader(const std::string& schema = SchemaText());
 struct FileHeader {
   uint32_t major = 0, minor = 0;
   Schema schema;
