@@ -25,7 +25,7 @@ seed trace_reader_fuzz "${traces[@]}"
   printf '900 Future U64:a I64:b WORDS:c TEXT:d BLOB:e PTR:f\n101 CaptureEnd U64:s U64:c U64:g U64:r U64:k U64:more\n\0'
   printf '\204\007\017\001\001\005\003\002\006\007\002ab\002\001\377\011\145\010\001\001\001\001\001\001\001\001'
 } >"$out/trace_reader_fuzz/newer"
-printf '\002\005\007' >"$out/trace_reader_fuzz/note"
+printf '\003\005\007' >"$out/trace_reader_fuzz/note"
 mapfile -t recordings < <(files 'tests/pipeline/recordings/*.sslog')
 seed pipe_recording_fuzz "${recordings[@]}"
 
