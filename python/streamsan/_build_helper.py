@@ -25,6 +25,7 @@ _SOURCES = (
     "_torch_arguments.h",
     "_torch_experiment.h",
     "_torch_frames.c",
+    "_torch_got.h",
     "_torch_helper.cpp",
     "_torch_helper.h",
     "_torch_host_allocator.h",
@@ -33,6 +34,7 @@ _SOURCES = (
     "_torch_operators.h",
     "_torch_pinned.h",
     "_torch_schema.h",
+    "_torch_silent.h",
     "_torch_table.h",
     "_torch_tensors.h",
 )

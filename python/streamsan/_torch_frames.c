@@ -150,6 +150,16 @@ static const Site* site_of(PyCodeObject* code, int offset) {
   return site;
 }
 
+static uint64_t call_of(Walk frame) {
+  while (frame && !code_of(frame)) frame = next_frame(frame);
+  return frame ? (uint64_t)(uintptr_t)frame * 0x9e3779b97f4a7c15u ^ (uint64_t)offset_of(frame) : 0;
+}
+
+uint64_t streamsan_torch_python_call(void) {
+  PyThreadState* thread = PyGILState_GetThisThreadState();
+  return thread ? call_of(first_frame(thread)) : 0;
+}
+
 streamsan_torch_place streamsan_torch_python_place(void) {
   streamsan_torch_place place = {0, 0};
   PyThreadState* thread = streamsan_torch_forked ? NULL : PyGILState_GetThisThreadState();
@@ -170,6 +180,8 @@ streamsan_torch_place streamsan_torch_python_place(void) {
 __attribute__((visibility("default"))) int streamsan_torch_has_python_frames(void) { return 1; }
 
 #else
+
+uint64_t streamsan_torch_python_call(void) { return 0; }
 
 streamsan_torch_place streamsan_torch_python_place(void) {
   streamsan_torch_place nowhere = {0, 0};

@@ -13,6 +13,7 @@
 #include "_torch_allocator.h"
 #include "_torch_host_allocator.h"
 #include "_torch_operators.h"
+#include "_torch_silent.h"
 
 namespace {
 
@@ -80,6 +81,7 @@ int streamsan_torch_forked = 0;
   g_operators = at::addGlobalCallback(
       at::RecordFunctionCallback(OnBegin, OnEnd)
           .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+  SilenceOperators();
   streamsan_watch_context(AtACall);
 }
 

@@ -48,6 +48,8 @@ typedef struct streamsan_torch_place {
 /* _torch_frames.c, of this thread. Needs no GIL: a thread that is inside C code does not change its
  * own frames. */
 streamsan_torch_place streamsan_torch_python_place(void);
+/* Which call Python is at, by its innermost frame: another number, another call. 0 = not known. */
+uint64_t streamsan_torch_python_call(void);
 int streamsan_torch_has_python_frames(void);
 
 /* 1 in a forked child: it cannot use CUDA, and the numbers of texts are its parent's. */

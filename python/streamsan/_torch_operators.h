@@ -124,31 +124,46 @@ bool TouchesData(const Signature& signature, const std::string& name, Kind kind)
   return signature.writes || !signature.aliases;
 }
 
-// One for each name and overload. Names of operators stay where they are, and each overload has its
-// own; names of other scopes are temporaries.
-const Operator* Intern(const at::RecordFunction& fn, const char* name) {
-  static std::mutex lock;
-  static auto& by_address = *new std::unordered_map<const void*, const Operator*>;
-  static auto& operators = *new std::unordered_map<std::string, std::unique_ptr<Operator>>;
-  std::lock_guard<std::mutex> guard(lock);
-  if (auto known = by_address.find(name); known != by_address.end()) {
-    if (known->second->name == name) return known->second;
+// One for each name and overload.
+class Operators {
+ public:
+  const Operator* Find(const at::RecordFunction& fn, const char* name) {
+    std::lock_guard<std::mutex> guard(lock_);
+    auto known = by_address_.find(name);
+    if (known != by_address_.end() && known->second->name == name) return known->second;
+    std::optional<c10::FunctionSchema> schema = fn.operator_schema();
+    if (!schema) return Make(nullptr, name);
+    return by_address_[name] = Make(&*schema, name);
   }
-  std::optional<c10::FunctionSchema> schema = fn.operator_schema();
-  std::string key = schema ? std::string(name) + '.' + schema->overload_name() : name;
-  std::unique_ptr<Operator>& op = operators[key];
-  if (!op) {
+
+  const Operator* Find(const c10::FunctionSchema& schema) {
+    std::lock_guard<std::mutex> guard(lock_);
+    return Make(&schema, schema.name());
+  }
+
+ private:
+  const Operator* Make(const c10::FunctionSchema* schema, const std::string& name) {
+    std::string key = schema ? name + '.' + schema->overload_name() : name;
+    std::unique_ptr<Operator>& op = operators_[key];
+    if (op) return op.get();
     Kind kind = KindOf(name);
     Signature signature = schema ? SignatureOf(*schema) : Signature();
     bool touches = TouchesData(signature, name, kind);
     bool told_at_begin =
         signature.takes_list && touches && g_lists.ToldAtBegin(schema->operator_name());
-    op.reset(new Operator{streamsan_text(name), kind, touches, schema.has_value(), told_at_begin,
-                          std::move(signature), name});
+    op.reset(new Operator{streamsan_text(name.c_str()), kind, touches, schema != nullptr,
+                          told_at_begin, std::move(signature), name});
+    return op.get();
   }
-  if (schema) by_address[name] = op.get();
-  return op.get();
-}
+
+  std::mutex lock_;
+  // Names of operators stay where they are, and each overload has its own; names of other scopes
+  // are temporaries.
+  std::unordered_map<const void*, const Operator*> by_address_;
+  std::unordered_map<std::string, std::unique_ptr<Operator>> operators_;
+};
+
+Operators& g_operators_seen = *new Operators;
 
 size_t HashOf(std::string_view text) {
   uint64_t hash = text.size();
@@ -166,7 +181,7 @@ const Operator* FindScope(ThreadState& thread, const at::RecordFunction& fn, con
   std::string_view text = name;
   const Operator*& known = thread.scopes[HashOf(text) % kCached];
   if (known && known->name == text) return known;
-  const Operator* op = Intern(fn, name);
+  const Operator* op = g_operators_seen.Find(fn, name);
   if (!op->lasting) known = op;
   return op;
 }
@@ -194,6 +209,7 @@ const Operator* Find(ThreadState& thread, const at::RecordFunction& fn) {
 // What a forward operator was doing, for its backward: by autograd's sequence number.
 struct Forward {
   std::atomic<uint64_t> key{0};
+  uint64_t call = 0;  // of Python
   streamsan_context context;
 };
 Forward* g_forwards;
@@ -202,20 +218,31 @@ uint64_t KeyOf(uint64_t thread, int64_t sequence) {
   return (thread << 40) + static_cast<uint64_t>(sequence) + 1;
 }
 
-void Remember(const at::RecordFunction& fn, const streamsan_context& context) {
-  if (fn.seqNr() < 0 || !g_forwards) return;
-  Forward& forward = g_forwards[static_cast<uint64_t>(fn.seqNr()) % kForwards];
-  uint64_t key = KeyOf(fn.threadId(), fn.seqNr());
-  if (forward.key.load(std::memory_order_relaxed) == key) return;  // the outermost of the number
+Forward& ForwardOf(int64_t sequence) {
+  return g_forwards[static_cast<uint64_t>(sequence) % kForwards];
+}
+
+// Of the operators of one number, that which made the node: the last one that Python calls, since
+// those before made none; and of those inside that one, the outermost.
+bool IsRemembered(uint64_t thread, int64_t sequence) {
+  if (sequence < 0 || !g_forwards) return true;
+  const Forward& forward = ForwardOf(sequence);
+  return forward.key.load(std::memory_order_relaxed) == KeyOf(thread, sequence) &&
+         forward.call == streamsan_torch_python_call();
+}
+
+void Remember(uint64_t thread, int64_t sequence, const streamsan_context& context) {
+  Forward& forward = ForwardOf(sequence);
   forward.key.store(0, std::memory_order_release);
+  forward.call = streamsan_torch_python_call();
   forward.context = context;
-  forward.key.store(key, std::memory_order_release);
+  forward.key.store(KeyOf(thread, sequence), std::memory_order_release);
 }
 
 // A torn read is possible where the table wraps in the middle of it; the key is checked again then.
 void Recall(const at::RecordFunction& fn, streamsan_context* context) {
   if (fn.seqNr() < 0 || !g_forwards) return;
-  const Forward& forward = g_forwards[static_cast<uint64_t>(fn.seqNr()) % kForwards];
+  const Forward& forward = ForwardOf(fn.seqNr());
   uint64_t key = KeyOf(fn.forwardThreadId(), fn.seqNr());
   if (forward.key.load(std::memory_order_acquire) != key) return;
   streamsan_context found = forward.context;
@@ -377,7 +404,7 @@ std::unique_ptr<at::ObserverContext> OnBegin(const at::RecordFunction& fn) {
     Recall(fn, &now);
   } else {
     EnterOperator(frame, parent, &now);
-    Remember(fn, now);
+    if (!IsRemembered(fn.threadId(), fn.seqNr())) Remember(fn.threadId(), fn.seqNr(), now);
   }
   if (frame.op->kind == kFills && parent && parent->op->kind == kAllocates) NoteFill(*parent);
   if (fn.inputs().empty() || frame.backward || !frame.op->touches) return nullptr;

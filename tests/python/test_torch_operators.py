@@ -86,3 +86,44 @@ def test_forward_and_backward_are_named(run) -> None:  # type: ignore[no-untyped
                          for words in ("# the forward line", "Spread.apply"))  # fmt: skip
     assert first == f"Touch|{forward}|module 1"
     assert second == f"Spread (backward of Touch)|{backward}|module 1"
+
+
+# Calls the driver inside the operators that PyTorch's own kernels of forward and backward call.
+INSIDE = """
+from torch.utils._python_dispatch import TorchDispatchMode
+
+class Inside(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func is torch.ops.aten.expand.default and torch._C._current_graph_task_id() == -1:
+            touch(0)
+        if func is torch.ops.aten.sum.dim_IntList:  # in the backward of expand
+            touch(1)
+        return func(*args, **(kwargs or {}))
+
+def work(heard):
+    x = torch.ones(1, 3, requires_grad=True)
+    with Inside(), heard:
+        x.expand_as(torch.ones(4, 3)).sum().backward()  # the line
+"""
+
+
+@pytest.mark.parametrize(
+    "heard",
+    ["contextlib.nullcontext()", "torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])"],
+    ids=["alone", "beside a profiler"],
+)
+def test_views_and_operators_made_of_others_name_their_backward(run, heard) -> None:  # type: ignore[no-untyped-def]
+    text = f"""
+        import contextlib
+        heard = {heard}
+        work(heard)
+        hazard = session().report().hazards[0]
+        show([hazard.first, hazard.second])
+        if hasattr(heard, "events"):
+            print(*sorted({{event.name for event in heard.events()}} & {{"aten::expand_as", "aten::expand", "aten::sum"}}))
+    """
+    printed = run(textwrap.dedent(INSIDE) + textwrap.dedent(text)).stdout.splitlines()
+    line = [at + 1 for at, words in enumerate((PROGRAM + INSIDE).splitlines()) if "# the line" in words][0]
+    scope = "PythonDispatchMode"  # PyTorch's own, around what the mode does
+    assert printed[:2] == [f"{scope}|program.py:{line}", f"{scope} (backward of aten::expand_as)|program.py:{line}"]
+    assert printed[2:] == ([] if "nullcontext" in heard else ["aten::expand aten::expand_as aten::sum"])
