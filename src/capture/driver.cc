@@ -55,7 +55,16 @@ void* RealDlvsym(void* handle, const char* name, const char* version) {
 }
 
 bool DriverExports(const char* symbol) { return InDriverImage(symbol) != nullptr; }
-bool DriverLoaded() { return DriverExports("cuInit"); }
+
+// Asked at every allocation of a framework's pool, and a process may have hundreds of libraries to
+// look through. A driver that is loaded stays: its functions are kept as well.
+bool DriverLoaded() {
+  static std::atomic<bool> loaded{false};
+  if (loaded.load(std::memory_order_relaxed)) return true;
+  bool now = DriverExports("cuInit");
+  if (now) loaded.store(true, std::memory_order_relaxed);
+  return now;
+}
 
 bool InDriver(const void* function) {
   Dl_info info;
