@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+NOTHING, COUNT, RECORD = range(3)
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -19,7 +20,7 @@ def _compile(torch: Any, target: str) -> None:
     command = [
         os.environ.get("CXX", "g++"), "-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-w",
         f"-D_GLIBCXX_USE_CXX11_ABI={abi}", "-isystem", os.path.join(folder, "include"),
-        os.path.join(HERE, "empty_callback.cc"), "-o", target,
+        "-I", os.path.join(HERE, "..", "include"), os.path.join(HERE, "empty_callback.cc"), "-o", target,
         f"-L{folder}/lib", "-lc10", "-ltorch_cpu", f"-Wl,-rpath,{folder}/lib",
     ]  # fmt: skip
     unwatched = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
@@ -36,8 +37,8 @@ class EmptyCallback:
         self._library.empty_callback_count.restype = ctypes.c_uint64
 
     @contextlib.contextmanager
-    def attached(self, arguments: bool = False, count: bool = False) -> Iterator[None]:
-        handle = self._library.empty_callback_attach(int(arguments), int(count))
+    def attached(self, arguments: bool = False, kind: int = NOTHING) -> Iterator[None]:
+        handle = self._library.empty_callback_attach(int(arguments), kind)
         try:
             yield
         finally:
@@ -45,7 +46,7 @@ class EmptyCallback:
 
     def operators_of(self, work: Callable[[], None]) -> int:
         """How many operators and nodes of autograd's graph `work` runs, those inside others included."""
-        with self.attached(count=True):
+        with self.attached(kind=COUNT):
             self._library.empty_callback_count()
             work()
             return int(self._library.empty_callback_count())

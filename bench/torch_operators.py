@@ -1,5 +1,6 @@
 """What an operator costs the program's thread: a training step on the CPU, with nothing attached, with a callback that does
-nothing (PyTorch's own part), and with the helper's. Needs no GPU: only the operators' part of the helper is attached.
+nothing (PyTorch's own part), with the helper's, and with two records written in each, with the operators' call stacks.
+Needs no GPU: only the operators' part of the helper is attached. STREAMSAN_OPTIONS=stacks=0 for records without stacks.
 
     LD_LIBRARY_PATH=build/release/lib/vgpu PYTHONPATH=python streamsan run -- python bench/torch_operators.py
 
@@ -10,13 +11,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 
 import torch
-from empty_callback import EmptyCallback
+from empty_callback import NOTHING, RECORD, EmptyCallback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "incidents", "pytorch", "programs"))
 import parts  # noqa: E402
@@ -72,6 +74,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=100, help="of each kind")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    ctypes.CDLL("libcuda.so.1").cuInit(0)  # the driver is in use, as it would be
     empty = EmptyCallback(torch)
     helper, trouble = _build_helper.build(torch)
     if helper is None:
@@ -89,6 +92,11 @@ def main() -> None:
             helper.pause(1)
             modules.watch(False)
 
+    @contextlib.contextmanager
+    def beside(kind: int) -> Iterator[None]:
+        with attached(), empty.attached(kind=kind):
+            yield
+
     helper.pause(1)
     modules.watch(False)
     kinds = {
@@ -96,6 +104,8 @@ def main() -> None:
         "empty": empty.attached,
         "empty, with arguments": lambda: empty.attached(arguments=True),
         "helper": attached,
+        "helper beside empty": lambda: beside(NOTHING),  # then it hears all
+        "and two records": lambda: beside(RECORD),
     }
     print("nanoseconds that an operator is longer with", *list(kinds)[1:], sep=" | ")
     for name, work in workloads().items():
@@ -115,6 +125,7 @@ def main() -> None:
               *(f"{added[kind]:.0f}" for kind in list(kinds)[1:]), sep=" | ", flush=True)  # fmt: skip
         if name == "training step":
             ratios = added
+    print(f"RATIO torch_record_ns {(ratios['and two records'] - ratios['helper beside empty']) / 2:.0f}")
     print(f"RATIO torch_operator_empty_callback_ns {ratios['empty']:.0f}")
     print(f"RATIO torch_operator_own_ns {ratios['helper'] - ratios['empty']:.0f}")
     print(f"RATIO torch_operator_vs_empty_callback {ratios['helper'] / ratios['empty']:.2f}")
