@@ -14,18 +14,35 @@ struct Tally {
   uint64_t taken = 0;     // arrivals that these took
   uint32_t expected = 0;  // of the phase that runs: the most read in it
   uint64_t own = 0, async = 0;
+  uint64_t before = 0;  // own ones, when the phase that runs began
+  uint32_t usual = 0;   // arrivals of a phase, where the object's counts are not known
 
   // The object as it was read: whether what is logged explains it.
   Arrivals Look(uint64_t word) {
     Arrivals explained = Arrivals::kAll;
     if (WordParity(word) != phase % 2) {
-      taken += expected ? expected : WordExpected(word);
-      if (own < taken) explained = own + async < taken ? Arrivals::kNotAll : Arrivals::kWithAsync;
+      explained = expected || WordHasCounts(word) ? Complete(word) : CompleteAsUsual();
       ++phase;
+      before = own;
       expected = 0;
     }
-    expected = std::max(expected, WordExpected(word));
+    if (WordHasCounts(word)) expected = std::max(expected, WordExpected(word));
     return explained;
+  }
+
+ private:
+  Arrivals Complete(uint64_t word) {
+    taken += expected ? expected : WordExpected(word);
+    if (own >= taken) return Arrivals::kAll;
+    return own + async < taken ? Arrivals::kNotAll : Arrivals::kWithAsync;
+  }
+
+  // What a phase takes is not known: every one must have had as many as the others.
+  Arrivals CompleteAsUsual() {
+    const auto came = static_cast<uint32_t>(own - before);
+    if (usual == 0) usual = came;
+    taken += came;
+    return came != 0 && came == usual && async == 0 ? Arrivals::kAll : Arrivals::kNotAll;
   }
 };
 
@@ -46,7 +63,9 @@ class Counting {
     if (record.word != 0 && (passed || IsArrival(kind))) {
       ArrivalsSeen& barrier = seen[key.second];
       barrier.which = std::max(barrier.which, tally.Look(record.word));
-      barrier.expected = std::max(barrier.expected, WordExpected(record.word));
+      const uint32_t expected =
+          WordHasCounts(record.word) ? WordExpected(record.word) : tally.usual;
+      barrier.expected = std::max(barrier.expected, expected);
     }
     if (IsArrival(kind)) tally.own += ArrivalCount(record);
     if (kind == RecordKind::kAsyncArrive) tally.async += ArrivalCount(record);

@@ -33,8 +33,9 @@ class Judging {
       // where arrivals were not seen.
       const bool oriented = pair.oriented && !pair.both_open && kernel_.Unseen().empty();
       const bool bytes = kernel_.barriers.at(pair.full).bytes;
-      sides_[pair.full] = {pair.empty, oriented, oriented, pair.given_first, bytes};
-      sides_[pair.empty] = {pair.full, oriented, false, pair.given_first, bytes};
+      const bool staged = Stages(pair) > 1;
+      sides_[pair.full] = {pair.empty, oriented, oriented, pair.given_first, bytes, staged};
+      sides_[pair.empty] = {pair.full, oriented, false, pair.given_first, bytes, staged};
     }
     for (const auto& [offset, barrier] : kernel_.barriers)
       arrivals_[offset] = {barrier.arrivals, barrier.expected};
@@ -52,6 +53,13 @@ class Judging {
   }
 
  private:
+  // Of the pipeline that it belongs to: pairs between the same roles.
+  size_t Stages(const SeenPair& pair) const {
+    return std::count_if(kernel_.pairs.begin(), kernel_.pairs.end(), [&](const SeenPair& other) {
+      return other.producers == pair.producers && other.consumers == pair.consumers;
+    });
+  }
+
   using RoleBarrier = std::pair<uint32_t, uint32_t>;
 
   void Replay(const RecordedLaunch& launch) {
@@ -60,12 +68,12 @@ class Judging {
     for (const LogRecord& record : launch.records) {
       const uint32_t number = RoomOf(launch, record.block);
       Room& room = rooms.try_emplace(number, launch, sides_, arrivals_).first->second;
-      const bool blind = room.Take(record);
+      const LogRecord* blind = room.Take(record);
+      if (blind) Blind(launch, *blind);
       const uint32_t barrier = KeyOf(launch, record).second;
       const Place place = record.Pc() - launch.about.pc;
       auto role = role_of_.find(record.warp);
       if (role == role_of_.end()) continue;
-      if (blind) Blind(role->second, barrier, place, record);
       if (record.Kind() == RecordKind::kTry && record.result)
         Passed(role->second, barrier, place, room.pass());
       Turn(KeyOf(launch, record), {role->second, barrier, place, room.out_of_turn()}, record);
@@ -98,8 +106,12 @@ class Judging {
     return &finding;
   }
 
-  void Blind(uint32_t role, uint32_t barrier, Place place, const LogRecord& record) {
-    SeenFinding* finding = Once("pipeline-early", role, barrier, place);
+  void Blind(const RecordedLaunch& launch, const LogRecord& record) {
+    const auto role = role_of_.find(record.warp);
+    if (role == role_of_.end()) return;
+    const uint32_t barrier = KeyOf(launch, record).second;
+    SeenFinding* finding =
+        Once("pipeline-early", role->second, barrier, record.Pc() - launch.about.pc);
     if (!finding) return;
     const bool waits = record.Kind() == RecordKind::kTry;
     finding->text = fmt::format(

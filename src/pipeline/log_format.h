@@ -35,7 +35,7 @@ enum class RecordKind : uint8_t {
 // the kernel takes a record when both tags are there.
 struct alignas(16) LogRecord {
   uint64_t place;  // pc in the low 48 bits, kind in the next 8, tag in the top 8
-  uint64_t word;   // of the mbarrier: before an arrival, after a look. 0 = not read
+  uint64_t word;   // of the mbarrier: before an arrival, after a look. 0 = not read; kParityOnly
   uint32_t
       barrier;     // shared memory address (rank in the cluster << 24), or a named barrier's index
   uint32_t block;  // x + y * gridDim.x + z * gridDim.x * gridDim.y
@@ -61,12 +61,18 @@ using StuckWarp = LogRecord;  // place 0 = it does not wait
 // it: bit 63 the parity of the phase, 20 bits from 43 on what is missing in it (negated), 20 bits
 // from 1 on what a phase takes (negated), between them the bytes that are outstanding.
 constexpr uint64_t kWordCounts = 0x100000;
+// Set where only the parity is known: a bit that the object itself has as 0.
+constexpr uint64_t kParityOnly = 1;
 #if defined(__CUDACC__)
 #define SS_BOTH __host__ __device__
 #else
 #define SS_BOTH
 #endif
 SS_BOTH constexpr uint32_t WordParity(uint64_t word) { return static_cast<uint32_t>(word >> 63); }
+SS_BOTH constexpr bool WordHasCounts(uint64_t word) { return word != 0 && !(word & kParityOnly); }
+SS_BOTH constexpr uint64_t MakeParity(uint32_t parity) {
+  return uint64_t{parity & 1} << 63 | kParityOnly;
+}
 SS_BOTH constexpr uint32_t WordPending(uint64_t word) {
   return static_cast<uint32_t>(-(word >> 43) & (kWordCounts - 1));
 }

@@ -70,14 +70,20 @@ uint64_t NeedFor(uint32_t parity, uint64_t least) {
   return least % 2 != (parity & 1) ? least : least + 1;
 }
 
-bool Room::Take(const LogRecord& record) {
+const LogRecord* Room::Take(const LogRecord& record) {
   GhostWarp& warp = WarpOf(record);
   const RecordKind kind = record.Kind();
   const BarrierKey key = KeyOf(launch_, record);
-  bool blind = false;
+  const LogRecord* blind = nullptr;
   out_of_turn_.reset();
   if (TouchesMbarrier(kind)) {
-    blind = !warp.knows.Has(barriers_[key].init) && !warp.knows.open_ended();
+    GhostBarrier& barrier = barriers_[key];
+    if (barrier.lives == 0) uninitialised_.try_emplace(key, record);
+    if (!warp.knows.Has(barrier.init) && !warp.knows.open_ended()) blind = &record;
+  }
+  if (kind == RecordKind::kInit && barriers_[key].lives == 0) {
+    const auto early = uninitialised_.find(key);
+    if (early != uninitialised_.end()) blind = &early->second;
   }
   switch (kind) {
     case RecordKind::kInit:
@@ -155,7 +161,8 @@ void Room::Arrive(GhostWarp& warp, BarrierKey key, const LogRecord& record) {
 void Room::Count(GhostBarrier& barrier, BarrierKey key, const LogRecord& record, Moment moment) {
   const bool later = record.Kind() == RecordKind::kAsyncArrive;
   if (later ? Seen(key).which != Arrivals::kWithAsync : record.word == 0) return;
-  barrier.expected = later ? Seen(key).expected : WordExpected(record.word);
+  barrier.expected =
+      !later && WordHasCounts(record.word) ? WordExpected(record.word) : Seen(key).expected;
   // What it will find is not known: it goes into the first phase that has room.
   const bool next =
       later ? barrier.count >= barrier.expected : WordParity(record.word) != barrier.phase % 2;
@@ -179,10 +186,13 @@ void Room::CheckTurn(const GhostBarrier& barrier, BarrierKey key) {
   const auto other = barriers_.find({key.first, side->second.partner});
   if (other == barriers_.end() || other->second.lives != barrier.lives) return;
   if (Seen(key).which == Arrivals::kNotAll || Seen(other->first).which == Arrivals::kNotAll) return;
+  if (other->second.arrivals_seen && other->second.expected == 0) return;
   const uint64_t partner = other->second.MostComplete();
   const uint64_t given_first = side->second.given_first, announced = side->second.bytes;
-  const bool in_turn = side->second.full ? barrier.phase + given_first <= partner + announced
-                                         : barrier.phase + 1 <= partner + given_first;
+  const uint64_t another = side->second.staged;  // stage's, at most one phase away
+  const bool in_turn = side->second.full
+                           ? barrier.phase + given_first <= partner + announced + another
+                           : barrier.phase + 1 <= partner + given_first + another;
   if (!in_turn) out_of_turn_ = OutOfTurn{barrier.phase, partner};
 }
 

@@ -97,6 +97,9 @@ struct PairSide {
   bool full = false;         // of an oriented pair
   bool given_first = false;  // SeenPair
   bool bytes = false;        // copies complete on the full side
+  // One of several stages: which full and which empty side are one slot's cannot be told for
+  // certain where a stage is given back after the next one was waited for.
+  bool staged = false;
 };
 
 class Room {
@@ -127,8 +130,9 @@ class Room {
        const std::map<uint32_t, ArrivalsSeen>& arrivals)
       : launch_(launch), sides_(sides), arrivals_(arrivals) {}
 
-  // Takes the record; says whether its warp touched a barrier whose initialisation it cannot know.
-  bool Take(const LogRecord& record);
+  // Takes the record. Returns one whose warp touched a barrier of whose initialisation it cannot
+  // know: this one, or where this one initialises it an earlier one. Null: none.
+  const LogRecord* Take(const LogRecord& record);
   // Of a wait that passed, after Take.
   const Pass& pass() const { return pass_; }
   // Of an arrival, after Take.
@@ -154,7 +158,8 @@ class Room {
   const std::map<uint32_t, ArrivalsSeen>& arrivals_;
   std::map<BarrierKey, GhostBarrier> barriers_;
   std::map<WarpKey, GhostWarp> warps_;
-  std::map<BarrierKey, Knowledge> named_;  // by block and index
+  std::map<BarrierKey, LogRecord> uninitialised_;  // the first that touched it
+  std::map<BarrierKey, Knowledge> named_;          // by block and index
   Knowledge cluster_;
   Pass pass_;
   std::optional<OutOfTurn> out_of_turn_;

@@ -112,7 +112,7 @@ class Jam {
   // What the barrier itself says, then what its history does, where the block was watched.
   void State(const Key& key, const Crowd& crowd, SeenFinding& finding) const {
     const uint64_t word = crowd.example.word;
-    if (word != 0) {
+    if (WordHasCounts(word)) {
       finding.details.push_back(
           fmt::format("block {}: {} of {} arrivals of the phase are missing{}", crowd.example.block,
                       WordPending(word), WordExpected(word),

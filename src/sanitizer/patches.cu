@@ -65,17 +65,35 @@ struct Event {
   uint8_t result;
 };
 
+__device__ __forceinline__ uint32_t ClusterRank() {
+  uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+// Of an mbarrier of the own block. The unit that works on mbarriers is asked: until the GPU switches
+// contexts, a load reads what memory held before that unit took the object over.
+__device__ __forceinline__ uint32_t Parity(uint32_t barrier) {
+  uint32_t odd;
+  asm volatile(
+      "{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0;\n"
+      "selp.u32 %0, 1, 0, p;\n}"
+      : "=r"(odd)
+      : "r"(barrier)
+      : "memory");
+  return odd;
+}
+
 // The mbarrier itself, maybe another block's of the cluster: whoever arrives there may read there.
-// What the API says of a wait's operands is not its parity: the word and the outcome are. Through
-// the cluster's window a block that was launched without a cluster reads 0.
+// What the API says of a wait's operands is not its parity: the object and the outcome are.
 __device__ __forceinline__ uint64_t Word(uint32_t barrier) {
+  constexpr uint32_t kRankShift = 24;
   uint64_t word;
-  if (ClusterBlocks() > 1) {
-    asm volatile("ld.volatile.shared::cluster.u64 %0, [%1];" : "=l"(word) : "r"(barrier));
-  } else {
-    asm volatile("ld.volatile.shared::cta.u64 %0, [%1];" : "=l"(word) : "r"(barrier));
-  }
-  return word;
+  asm volatile("ld.volatile.shared::cluster.u64 %0, [%1];" : "=l"(word) : "r"(barrier));
+  if (ClusterBlocks() > 1 && barrier >> kRankShift != ClusterRank()) return word;
+  const uint32_t parity = Parity(barrier);
+  const bool fits = word != 0 && ss::pipeline::WordParity(word) == parity;
+  return fits ? word : ss::pipeline::MakeParity(parity);
 }
 
 __device__ __forceinline__ void Store(LogRecord* to, const Event& event, uint32_t launch,

@@ -265,6 +265,33 @@ TEST(PipelineObserve, WhatCouldNotBeReadIsNotJudgedAndCounted) {
   }
 }
 
+// Of the objects the parity alone is known: phases are counted all the same.
+TEST(PipelineObserve, ParitiesAloneAreEnough) {
+  int struck = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    RecorderOptions options{seed};
+    options.parities = true;
+    for (int chunks = 1; chunks <= 6; ++chunks) {
+      const Observation seen = Watched(Store(chunks, true), options);
+      const SeenFinding* owner = Find(seen, "pipeline-owner");
+      ASSERT_NE(owner, nullptr) << chunks << " chunks, seed " << seed << "\n" << Codes(seen);
+      EXPECT_EQ(owner->role, "warps 0-3");
+      EXPECT_EQ(seen.kernels[0].unread, 0U);
+      EXPECT_EQ(Codes(Watched(Store(chunks, false), options)), "");
+      RecorderOptions later = options;
+      later.later = {"o_store"};  // when they come is not known: no wait on them is judged
+      EXPECT_EQ(Codes(Watched(Store(chunks, false), later)), "");
+      RecorderOptions hidden = options;
+      hidden.hidden = {"o_store"};
+      EXPECT_EQ(Codes(Watched(Store(chunks, false), hidden)), "");
+    }
+    const Observation seen = Watched(Turns(true), options);
+    struck += Find(seen, "pipeline-early") != nullptr;
+    EXPECT_EQ(Codes(Watched(Turns(false), options)), "");
+  }
+  EXPECT_GT(struck, 30);
+}
+
 TEST(PipelineObserve, BarriersThatNobodyUsesAreCounted) {
   LogWriter log;
   log.Launch(0, "k", 1, 2);
@@ -368,6 +395,19 @@ TEST(PipelineObserve, AConsumerThatBeginsAsAProducerIsFoundBesideARightOne) {
   EXPECT_GT(found, 5);
 }
 
+TEST(PipelineObserve, AWaitBeforeTheBlocksBarrierIsFoundWheneverItComes) {
+  for (const bool before : {false, true}) {
+    RecorderOptions options{1};
+    options.early = {"CG1"};
+    options.before_init = before;
+    const Observation seen = Watched(Store(2, false), options);
+    const SeenFinding* early = Find(seen, "pipeline-early");
+    ASSERT_NE(early, nullptr) << before;
+    EXPECT_EQ(early->role, "warps 4-7");
+    EXPECT_NE(early->text.find("initialised"), std::string::npos) << early->text;
+  }
+}
+
 TEST(PipelineObserve, AWaitBeforeTheInitialisationIsKnown) {
   const Protocol protocol = Parsed(Store(2, false));
   const Program program = Lower(protocol);
@@ -403,6 +443,10 @@ void Compare(const Protocol& protocol, const std::string& name, uint64_t seeds) 
   if (!protocol.mbars.empty()) codes.insert("pipeline-owner");
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     CompareRun(RecordRun(program, {seed}), codes, name + " seed " + std::to_string(seed));
+    RecorderOptions parities{seed};
+    parities.parities = true;
+    CompareRun(RecordRun(program, parities), codes,
+               name + " parities, seed " + std::to_string(seed));
     // Whatever arrivals come later, or are not seen.
     RecorderOptions options{seed};
     for (const Pipe& pipe : protocol.pipes) {

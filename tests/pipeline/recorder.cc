@@ -56,11 +56,12 @@ class Recorder {
 
   void Begin() {
     state_ = machine_.Start();
+    if (options_.before_init) ComeEarly();
     for (uint32_t i = 0; i < program_.barriers.size(); ++i) {
       if (!Named(i))
         log_.Add(block_, 0, RecordKind::kInit, Address(i), program_.barriers[i].expected, 16);
     }
-    for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) ComeEarly(agent);
+    if (!options_.before_init) ComeEarly();
     if (!options_.init_barrier) return;
     for (const RecordKind kind : {RecordKind::kBarEnter, RecordKind::kBarLeave}) {
       for (uint32_t agent = 0; agent < program_.agents.size(); ++agent)
@@ -68,6 +69,9 @@ class Recorder {
     }
   }
 
+  void ComeEarly() {
+    for (uint32_t agent = 0; agent < program_.agents.size(); ++agent) ComeEarly(agent);
+  }
   void ComeEarly(uint32_t agent) {
     const Step* step = machine_.Next(state_, agent);
     const uint32_t role = program_.agents[agent].role;
@@ -128,6 +132,7 @@ class Recorder {
   uint64_t Word(uint32_t barrier) const {
     if (options_.unread) return 0;
     const Phases& phases = state_.barriers[barrier];
+    if (options_.parities) return MakeParity(phases.complete % 2);
     const auto count = [](int64_t n) { return static_cast<uint32_t>(std::max<int64_t>(n, 0)); };
     return MakeWord(count(phases.expected), count(phases.pending), phases.complete % 2);
   }

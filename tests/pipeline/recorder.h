@@ -53,7 +53,9 @@ struct RecorderOptions {
   std::set<std::string> later = {};
   std::set<std::string> hidden = {};  // on whose full side arrivals are not logged
   std::set<std::string> early = {};   // roles whose first wait stands before that barrier
+  bool before_init = false;           // and even before the initialisation
   bool unread = false;                // no mbarrier object could be read
+  bool parities = false;              // of each, the parity alone could be
   bool late_looks =
       false;  // a look that failed sleeps until the barrier has gone on, and is read then
 };
