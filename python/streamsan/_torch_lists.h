@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -66,7 +67,7 @@ bool HasOwnKernel(const c10::OperatorHandle& op, c10::DispatchKey key) {
 template <class Handle>
 void LeadKernel(c10::Dispatcher& dispatcher, const Handle& op, c10::DispatchKey key,
                 const Signature& signature) {
-  using Kernel = decltype(op.getComputedKernelForDispatchKey(key));
+  using Kernel = std::decay_t<decltype(op.getComputedKernelForDispatchKey(key))>;
   auto functor =
       std::make_unique<ListKernel<Kernel>>(op.getComputedKernelForDispatchKey(key), signature);
   auto* kept = new c10::RegistrationHandleRAII(dispatcher.registerImpl(

@@ -10,7 +10,7 @@
 #define STREAMSAN_TORCH_SILENT_H_
 
 #include <ATen/SequenceNumber.h>
-#include <ATen/core/grad_mode.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <memory>
@@ -28,17 +28,21 @@ namespace {
 class Callers {
  public:
   const Operator* Silent(const void* caller) {
-    const Entry& entry = entries_[IndexOf(caller)];
-    if (entry.caller.load(std::memory_order_acquire) == caller)
-      return entry.op.load(std::memory_order_relaxed);
+    size_t at = IndexOf(caller);
+    for (size_t i = 0; i < kProbes; ++i, at = (at + 1) % kCallers) {
+      const void* known = entries_[at].caller.load(std::memory_order_acquire);
+      if (known == caller) return entries_[at].op;
+      if (!known) break;
+    }
     return Learn(caller);
   }
 
  private:
   static constexpr size_t kCallers = 1 << 13;
+  static constexpr size_t kProbes = 16;
   struct Entry {
     std::atomic<const void*> caller{nullptr};
-    std::atomic<const Operator*> op{nullptr};
+    const Operator* op = nullptr;  // does not change once there is a caller
   };
 
   static size_t IndexOf(const void* caller) {
@@ -46,16 +50,20 @@ class Callers {
   }
   static_assert(kCallers == size_t{1} << (64 - 51));
 
-  // Two callers of one index take turns.
+  // What finds no room among the entries is looked up here each time.
   const Operator* Learn(const void* caller) {
     std::lock_guard<std::mutex> guard(lock_);
-    auto [at, fresh] = known_.try_emplace(caller, nullptr);
-    if (fresh) at->second = OperatorAt(caller);
-    Entry& entry = entries_[IndexOf(caller)];
-    entry.caller.store(nullptr, std::memory_order_relaxed);
-    entry.op.store(at->second, std::memory_order_release);
-    entry.caller.store(caller, std::memory_order_release);
-    return at->second;
+    auto [known, fresh] = known_.try_emplace(caller, nullptr);
+    if (!fresh) return known->second;
+    known->second = OperatorAt(caller);
+    size_t at = IndexOf(caller);
+    for (size_t i = 0; i < kProbes; ++i, at = (at + 1) % kCallers) {
+      if (entries_[at].caller.load(std::memory_order_relaxed)) continue;
+      entries_[at].op = known->second;
+      entries_[at].caller.store(caller, std::memory_order_release);
+      break;
+    }
+    return known->second;
   }
 
   // "_ZN2at4_ops10add_Tensor4call..." -> "add_Tensor"; "" for any other function.
@@ -113,7 +121,7 @@ Callers& g_callers = *new Callers;
 
 // As PyTorch numbers an operator that callbacks are called for.
 bool MayMakeNode() {
-  return at::GradMode::is_enabled() &&
+  return c10::GradMode::is_enabled() &&
          !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradFunctionality);
 }
 
