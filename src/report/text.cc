@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "src/report/coverage.h"
 #include "src/report/lines.h"
@@ -110,6 +111,21 @@ class TextPrinter : private Lines {
       Line("  Fix   none that passed verification");
   }
 
+  // Where the program made the calls that the cause names: " [op 17: step.py:210]".
+  std::string WhyPlaces(const Finding& finding, const std::vector<Row>& rows) {
+    std::string places;
+    std::set<OpId> told;
+    for (const Row& row : rows) told.insert(row.site->op);
+    for (const Site& site : finding.evidence_sites) {
+      if (site.stack == 0 || !told.insert(site.op).second) continue;
+      const std::string place = PlaceText(input_, finding.source, site.stack, 0);
+      if (!place.empty()) {
+        places += fmt::format("{}op {}: {}", places.empty() ? "  [" : ", ", site.op, place);
+      }
+    }
+    return places.empty() ? places : places + "]";
+  }
+
   void Hazard(const Selection::Hazard& hazard) {
     const Finding& finding = *hazard.finding;
     bool error = finding.severity == Severity::kError;
@@ -123,7 +139,9 @@ class TextPrinter : private Lines {
     Table(rows);
     Timeline(finding);
     Stacks(rows);
-    if (std::string why = WhyText(finding); !why.empty()) Labelled("Why", why);
+    if (std::string why = WhyText(finding); !why.empty()) {
+      Labelled("Why", why + WhyPlaces(finding, rows));
+    }
     Fixes(finding);
     Labelled("Basis", BasisText(finding));
     Line("");

@@ -99,6 +99,24 @@ TEST(Text, PrintLimitCutsAndCounts) {
   EXPECT_TRUE(Has(text, "1 hazard not printed"));
 }
 
+// The line to change is mostly that of a wait which is there, and neither access has it.
+TEST(Text, TheCauseSaysWhereItsCallsAre) {
+  Report report = SampleReport();
+  Site wait = MakeSite(4173, OpKind::kStreamWaitEvent, "e1", "comm", "");
+  wait.stack = 3;
+  Site use = report.findings[0].first;
+  use.stack = 4;  // an access: its place stands in its own row
+  Site litmus = MakeSite(4172, OpKind::kEventRecord, "e1", "compute", "");
+  report.findings[0].evidence_sites = {wait, use, litmus, wait};
+  Symboliser symbols;
+  symbols.AddStack(3, {{"Combine", "/a/moe.cc", 210, "/bin/app", 1}}, {});
+  symbols.AddStack(4, {{"Unpermute", "/a/moe.cc", 99, "/bin/app", 7}}, {});
+  const Selection selection = Select(report, {}, symbols);
+  const std::string text = PrintText({report, selection, symbols}, {});
+  EXPECT_TRUE(Has(text, "[op 4173: moe.cc:210]")) << text;
+  EXPECT_FALSE(Has(text, "moe.cc:99]")) << text;
+}
+
 std::vector<std::string> Ids(const Report& report) {
   Symboliser symbols;
   symbols.AddStack(3, {{"Forward", "/a/model.cc", 12, "/bin/app", 1}}, {});
