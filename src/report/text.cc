@@ -120,7 +120,7 @@ class TextPrinter : private Lines {
       if (site.stack == 0 || !told.insert(site.op).second) continue;
       const std::string place = PlaceText(input_, finding.source, site.stack, 0);
       if (!place.empty()) {
-        places += fmt::format("{}op {}: {}", places.empty() ? "  [" : ", ", site.op, place);
+        places += fmt::format("{}op {}: {}", places.empty() ? "[" : ", ", site.op, place);
       }
     }
     return places.empty() ? places : places + "]";
@@ -140,7 +140,8 @@ class TextPrinter : private Lines {
     Timeline(finding);
     Stacks(rows);
     if (std::string why = WhyText(finding); !why.empty()) {
-      Labelled("Why", why + WhyPlaces(finding, rows));
+      Labelled("Why", why);
+      if (std::string places = WhyPlaces(finding, rows); !places.empty()) Line("        {}", places);
     }
     Fixes(finding);
     Labelled("Basis", BasisText(finding));
