@@ -141,7 +141,8 @@ class TextPrinter : private Lines {
     Stacks(rows);
     if (std::string why = WhyText(finding); !why.empty()) {
       Labelled("Why", why);
-      if (std::string places = WhyPlaces(finding, rows); !places.empty()) Line("        {}", places);
+      if (std::string places = WhyPlaces(finding, rows); !places.empty())
+        Line("        {}", places);
     }
     Fixes(finding);
     Labelled("Basis", BasisText(finding));
