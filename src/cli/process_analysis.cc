@@ -60,43 +60,50 @@ AnalyseOptions EngineOptions(const ReportOptions& options) {
   return engine;
 }
 
-ProcessAnalysis::ProcessAnalysis(const AnalyseOptions& options, bool live)
-    : live_(live),
+ProcessAnalysis::ProcessAnalysis(const AnalyseOptions& options, Pace pace)
+    : pace_(pace),
       kernels_(kernels::Cache::Default(), kernels::Disassembler::Find()),
       names_(RecordedNames()),
       importer_(names_.strings, {.kernels = &kernels_}),
       engine_(names_, options) {}
 
+// Where the room is used up, the first one goes as it is in a program that runs, and is counted.
 void ProcessAnalysis::Feed(const trace::Record& record) {
   kernels_.Feed(record);  // at once: what is asked for early is there early
-  if (!parked_.empty()) Unpark(parked_.size() >= kMaxParked);
-  if (parked_.empty() && MayGo(record, false)) {
-    importer_.Feed(record, *this);
-  } else {
-    parked_.push_back(record);
-  }
+  if (!parked_.empty()) Unpark({});
+  if (parked_.empty() && MayGo(record, {})) return importer_.Feed(record, *this);
+  parked_.push_back(record);
+  if (parked_.size() < kMaxParked) return;
+  if (pace_ == Pace::kFinished) return Unpark(After(kPatience));
+  FeedFirstParked();
 }
 
-bool ProcessAnalysis::MayGo(const trace::Record& record, bool wait) {
+bool ProcessAnalysis::MayGo(const trace::Record& record, std::optional<Time> until) {
   const kernels::KernelEntry* kernel = importer_.WaitsFor(record);
   if (kernel == nullptr) return true;
+  const Time now = std::chrono::steady_clock::now();
+  if (!until) return pace_ == Pace::kPrompt && now - kernel->asked >= kPatience;
   using std::chrono::milliseconds;
-  if (!live_) return wait && (kernels_.Wait(*kernel, std::chrono::hours(1)), true);
-  const auto age = std::chrono::steady_clock::now() - kernel->asked;
-  if (age >= kLivePatience) return true;
-  if (wait) kernels_.Wait(*kernel, std::chrono::duration_cast<milliseconds>(kLivePatience - age));
-  return wait;
+  if (*until > now) kernels_.Wait(*kernel, std::chrono::duration_cast<milliseconds>(*until - now));
+  return true;
 }
 
-void ProcessAnalysis::Unpark(bool all) {
-  while (!parked_.empty() && MayGo(parked_.front(), all)) {
-    importer_.Feed(parked_.front(), *this);
-    parked_.pop_front();
-  }
+void ProcessAnalysis::FeedFirstParked() {
+  importer_.Feed(parked_.front(), *this);
+  parked_.pop_front();
+}
+
+void ProcessAnalysis::Unpark(std::optional<Time> until) {
+  while (!parked_.empty() && MayGo(parked_.front(), until)) FeedFirstParked();
+}
+
+ProcessAnalysis::Time ProcessAnalysis::After(std::chrono::milliseconds patience) const {
+  const bool finished = pace_ == Pace::kFinished;
+  return std::chrono::steady_clock::now() + (finished ? std::chrono::hours(1) : patience);
 }
 
 void ProcessAnalysis::Settle(uint64_t seq) {
-  Unpark(true);
+  Unpark(After(kPatience));
   importer_.Advance(seq + 1, *this);
 }
 
@@ -107,7 +114,7 @@ RankCalls ProcessAnalysis::Calls() const {
 }
 
 Analysed ProcessAnalysis::RankSoFar() {
-  Unpark(true);
+  Unpark(After(kPatience));
   Analysed analysed;
   analysed.report.coverage = importer_.coverage();
   analysed.calls = Calls();
@@ -118,7 +125,7 @@ Analysed ProcessAnalysis::RankSoFar() {
 }
 
 Analysed ProcessAnalysis::Finish() {
-  Unpark(true);
+  Unpark(After(kEndPatience));
   importer_.Finish(*this);
   names_.source = CommandText(process().command);
   Analysed analysed;
@@ -156,7 +163,7 @@ Result<Analysed> AnalyseTraceFile(const std::string& path, const AnalyseOptions&
                                   const std::function<void(const Analysis&)>& then) {
   Result<trace::TraceReader> reader = trace::TraceReader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
-  ProcessAnalysis analysis(options, false);
+  ProcessAnalysis analysis(options, Pace::kFinished);
   for (;;) {
     Result<std::optional<trace::Record>> record = reader->Next();
     if (!record) return tl::unexpected(record.error());

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -23,17 +24,23 @@ namespace ss {
 
 AnalyseOptions EngineOptions(const ReportOptions& options);
 
+// How long launches wait for the analysis of their kernels.
+enum class Pace : uint8_t {
+  kFinished,  // a trace: until it is through, so that the report is the same each time
+  kRunning,   // a program: while there is room for what is behind them, and at its end for a while
+  kPrompt,    // the same, to be told of a hazard soon: kPatience, from the kernel's first launch on
+};
+
 class ProcessAnalysis : private ImportSink {
  public:
-  // `live`: the program runs. Then a kernel is waited for this long at most, counted from its first
-  // launch; in a finished trace until the analysis is through, so that the report is the same each
-  // time.
-  static constexpr std::chrono::milliseconds kLivePatience{2500};
+  // Also how long a question to a running program waits.
+  static constexpr std::chrono::milliseconds kPatience{2500};
+  static constexpr std::chrono::seconds kEndPatience{60};
 
-  ProcessAnalysis(const AnalyseOptions& options, bool live);
+  ProcessAnalysis(const AnalyseOptions& options, Pace pace);
 
   // In order of seq_before. A launch whose kernel is still being analysed is parked, with
-  // everything behind it, until the summary is there or `patience` is over.
+  // everything behind it.
   void Feed(const trace::Record& record);
   size_t hazards() const { return engine_.hazards(); }
   const ProcessInfo& process() const { return importer_.process(); }
@@ -57,13 +64,16 @@ class ProcessAnalysis : private ImportSink {
   }
 
   RankCalls Calls() const;
-  // Feeds what need not wait; `all`: waits for what must.
-  void Unpark(bool all);
-  bool MayGo(const trace::Record& record, bool wait);
+  using Time = std::chrono::steady_clock::time_point;
+  // Feeds what need not wait. With `until` all of it: that long it waits for what must.
+  void Unpark(std::optional<Time> until);
+  bool MayGo(const trace::Record& record, std::optional<Time> until);
+  void FeedFirstParked();
+  Time After(std::chrono::milliseconds patience) const;
 
   static constexpr size_t kMaxParked = size_t{1} << 18;  // records
 
-  const bool live_;
+  const Pace pace_;
   kernels::Registry kernels_;
   std::deque<trace::Record> parked_;
   Program names_;  // strings only; the operations are the engine's

@@ -75,7 +75,8 @@ void Watch::AddTraceSink(Watched& watched, trace::Sinks& sinks) {
 }
 
 void Watch::AddAnalysis(Watched& watched, trace::Sinks& sinks) {
-  watched.analysis = std::make_unique<ProcessAnalysis>(options_.engine, true);
+  const Pace pace = options_.on_first_hazard ? Pace::kPrompt : Pace::kRunning;
+  watched.analysis = std::make_unique<ProcessAnalysis>(options_.engine, pace);
   watched.answers = std::make_unique<Answers>(options_.answers);
   auto on_record = [this, &watched](const trace::Record& record) {
     watched.analysis->Feed(record);

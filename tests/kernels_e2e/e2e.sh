@@ -32,6 +32,13 @@ for way in "memory $here/fixtures/kernels_sm90.cubin" "memory $here/fixtures/ker
   # shellcheck disable=SC2086
   expect 0 'launches with known accesses 100%' lookalike $way
 done
+# A program that is over before its kernels are known waits for them, longer than a question to a running one does.
+printf '#!/bin/sh\nsleep 4\nexec %s "$@"\n' "$STREAMSAN_NVDISASM" >"$work/slow"
+chmod +x "$work/slow"
+quick=$STREAMSAN_NVDISASM
+STREAMSAN_NVDISASM=$work/slow STREAMSAN_CACHE=$work/slowly
+expect 66 'H1' racy embedded
+STREAMSAN_NVDISASM=$quick
 # The machine code is what decides: without a disassembler nothing is claimed.
 STREAMSAN_NVDISASM=false STREAMSAN_CACHE=$work/empty
 expect 0 'launches with known accesses 0' racy embedded
