@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include "src/capture/breadcrumbs.h"
 #include "src/capture/counts.h"
 #include "src/capture/driver.h"
 #include "src/capture/nccl.h"
@@ -86,8 +87,27 @@ struct Call : RawCall {
     return result;
   }
 
+  // What stands behind an operation that a stream has still to do.
+  template <class View>
+  void Mark(const View& view) {
+    if constexpr (requires {
+                    view.stream;
+                    view.context;
+                    view.result;
+                    view.graph_node;
+                  }) {
+      if (!BreadcrumbsOn()) return;
+      if constexpr (requires { view.blocking; }) {
+        if (view.blocking) return;
+      }
+      if (view.result == 0 && view.graph_node == 0 && view.stream != 0 && !thread->in_nccl)
+        LeaveBreadcrumb(view.stream, view.context, before);
+    }
+  }
+
   template <class View>
   void Emit(const View& view) {
+    Mark(view);
     size_t bytes = trace::Encode(thread->record, trace::kMaxRecord, before, after, view);
     thread->ring->Append(thread->record, bytes);
     if (CountedCallSeen()) NoteCountedCalls(*thread);

@@ -48,6 +48,7 @@ CUresult CtxCreateParams(Call& call, CUcontext* context, void* params, unsigned 
 }
 
 CUresult CtxDestroy(Call& call, CUcontext context) {
+  BreadcrumbContextGoes(Handle(context));
   CUresult result = call.Forward(context);
   if (result == CUDA_SUCCESS && ForgetContext(*call.thread, Handle(context))) {
     call.Emit(trace::view::ContextDestroy{.context = Handle(context)});
@@ -80,6 +81,7 @@ CUresult PrimaryCtxRetain(Call& call, CUcontext* context, CUdevice device) {
 
 // Release and reset: the context is gone when the driver says that it is not active any more.
 CUresult PrimaryCtxDrop(Call& call, CUdevice device) {
+  if (device >= 0 && device < kMaxDevices) BreadcrumbContextGoes(g_primary[device].load());
   CUresult result = call.Forward(device);
   if (result != CUDA_SUCCESS || device < 0 || device >= kMaxDevices) return result;
   unsigned flags = 0;

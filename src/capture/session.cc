@@ -12,6 +12,7 @@
 
 #include <atomic>
 
+#include "src/capture/breadcrumbs.h"
 #include "src/capture/counts.h"
 #include "src/capture/driver.h"
 #include "src/capture/handlers.h"
@@ -201,6 +202,7 @@ Thread* OpenLocked(bool late) {
   ring.on_full = g_options.drop_when_full ? trace::OnFull::kDrop : trace::OnFull::kBlock;
   ring.rank = Rank();
   g_client = Prepare() ? trace::RingClient::Connect(getenv(trace::kSocketVariable), ring) : nullptr;
+  if (g_client) OpenBreadcrumbs(*g_client);  // before any ring: records come behind it
   Thread* thread = g_client ? NewThread() : nullptr;
   if (!thread) {
     Say(errno == EFBIG
@@ -232,6 +234,7 @@ void ForgetParent() {
   ResetImages();
   ResetTensorMaps();
   ResetCounts();
+  ResetBreadcrumbs();
   ResetRanges();
   ResetNccl();
   ResetTold();

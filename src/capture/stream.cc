@@ -47,6 +47,7 @@ CUresult GreenCtxStreamCreate(Call& call, CUstream* stream, void* green, unsigne
 
 CUresult StreamDestroy(Call& call, CUstream stream) {
   uint64_t context = ContextOf(*call.thread, Handle(stream));
+  EndBreadcrumbs(Handle(stream));
   StreamGone(Handle(stream));  // before the driver may give the handle to another thread
   CUresult result = call.Forward(stream);
   if (result != CUDA_SUCCESS) return result;

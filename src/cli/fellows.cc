@@ -91,10 +91,15 @@ void Visit(A& a, Picture& x) {
   a.All(x.source, x.lanes, x.names, x.operations, x.touches, x.edges, x.lives, x.left_out);
 }
 template <typename A>
+void Visit(A& a, Trail& x) {
+  a.All(x.finished, x.next, x.behind);
+}
+template <typename A>
 void Visit(A& a, Report& x) {
   std::vector<Picture> pictures;
   for (const auto& picture : x.pictures) pictures.push_back(*picture);
-  a.All(x.program, x.title, x.pid, x.findings, x.advice, x.coverage, x.stats, pictures);
+  a.All(x.program, x.title, x.pid, x.findings, x.advice, x.running, x.trails, x.coverage, x.stats,
+        pictures);
   x.pictures.clear();
   for (Picture& picture : pictures) {
     x.pictures.push_back(std::make_shared<Picture>(std::move(picture)));

@@ -86,6 +86,7 @@ void ForEachStack(Analysed& analysed, F f) {
   });
   for (Advice& advice : analysed.report.advice) f(advice.site.stack);
   for (Site& site : analysed.report.running) f(site.stack);
+  for (Trail& trail : analysed.report.trails) f(trail.finished.stack), f(trail.next.stack);
   for (CommEnd& end : analysed.calls.comms) f(end.stack);
   for (CollectiveOp& op : analysed.calls.ops) f(op.stack);
 }
@@ -121,6 +122,7 @@ Report Merge(std::vector<Analysed>& inputs) {
     Append(merged.findings, report.findings);
     Append(merged.advice, report.advice);
     Append(merged.running, report.running);
+    Append(merged.trails, report.trails);
     Append(merged.pictures, report.pictures);
     AddCoverage(merged.coverage, report.coverage);
     AddStats(merged.stats, report.stats);

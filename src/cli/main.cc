@@ -146,6 +146,9 @@ class CommandLine {
            "--allocator", run_.allocator,
            "PyTorch's freed memory: hold it until the device is idle, or poison it with NaN")
         ->check(CLI::IsMember({"hold", "poison"}));
+    run->add_flag("--breadcrumbs", run_.breadcrumbs,
+                  "Mark each operation's end on its stream: a report of a hang says how far each "
+                  "stream had come");
     run->add_option("PROGRAM", words_.program, "With its arguments, behind --");
     run->callback([this] { Start(/*analyse=*/true); });
 

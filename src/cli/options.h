@@ -38,6 +38,7 @@ struct RunCommandOptions {
   std::string output;     // -o: a file or a directory for traces, "" = none kept
   std::string allocator;  // --allocator: for the PyTorch plug-in, "" = only observe
   bool analyse = true;    // false: record
+  bool breadcrumbs = false;
   std::vector<std::string> command;
 };
 

@@ -1,5 +1,7 @@
 #include "src/cli/process_analysis.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "src/cli/output.h"
@@ -137,11 +139,23 @@ Analysed ProcessAnalysis::Finish() {
   for (std::string& note : kernels_.Notes()) seen.notes.push_back(std::move(note));
   seen.notes.insert(seen.notes.end(), report.coverage.notes.begin(), report.coverage.notes.end());
   report.coverage = std::move(seen);
-  if (process().ended) report.running.clear();  // at its end, whatever it left running was meant
+  if (process().ended) {
+    report.running.clear();  // at its end, whatever it left running was meant
+  } else if (trails_) {
+    TellTrails(report);
+  }
   report.pid = static_cast<int64_t>(process().pid);
   SetRank(report, process().rank);
   analysed.stacks = Stacks();
   return analysed;
+}
+
+void ProcessAnalysis::TellTrails(Report& report) {
+  report.trails = trails_->Tell([this](const Op& op) { return engine_.SiteOf(op); });
+  if (trails_->unmarked() != 0) {
+    report.coverage.notes.push_back(
+        fmt::format("breadcrumbs: {} operations have none", trails_->unmarked()));
+  }
 }
 
 ProcessStacks ProcessAnalysis::Stacks() const {

@@ -14,6 +14,7 @@
 #include "src/base/result.h"
 #include "src/cli/analysed.h"
 #include "src/cli/options.h"
+#include "src/cli/trails.h"
 #include "src/explain/analyse.h"
 #include "src/import/importer.h"
 #include "src/kernels/registry.h"
@@ -42,6 +43,10 @@ class ProcessAnalysis : private ImportSink {
   // In order of seq_before. A launch whose kernel is still being analysed is parked, with
   // everything behind it.
   void Feed(const trace::Record& record);
+  // Of a process that leaves breadcrumbs; before any record.
+  void Follow(std::shared_ptr<const trace::CrumbTable> crumbs) {
+    trails_ = std::make_unique<Trails>(std::move(crumbs));
+  }
   size_t hazards() const { return engine_.hazards(); }
   const ProcessInfo& process() const { return importer_.process(); }
 
@@ -59,9 +64,12 @@ class ProcessAnalysis : private ImportSink {
   ProcessStacks Stacks() const;
 
  private:
+  void OnNumber(uint64_t number) override { number_ = number; }
   void OnOp(const Op& op, std::span<const Access> accesses) override {
     engine_.Feed(op, accesses.data());
+    if (trails_) trails_->Take(op, number_);
   }
+  void TellTrails(Report& report);
 
   RankCalls Calls() const;
   using Time = std::chrono::steady_clock::time_point;
@@ -79,6 +87,8 @@ class ProcessAnalysis : private ImportSink {
   Program names_;  // strings only; the operations are the engine's
   Importer importer_;
   Analysis engine_;
+  std::unique_ptr<Trails> trails_;  // null: none are left
+  uint64_t number_ = 0;             // of the record that the next operation comes from
 };
 
 // One trace file, from its first record to its end or to where it is cut. What is missing is in the

@@ -35,6 +35,7 @@ Result<Launch> PrepareLaunch(const RunCommandOptions& options, const std::string
   if (!std::getenv(kNcclPlugInVariable)) {
     launch.environment.emplace_back(kNcclPlugInVariable, *library);
   }
+  if (options.breadcrumbs) launch.environment.emplace_back("STREAMSAN_BREADCRUMBS", "1");
   if (!answers.empty()) launch.environment.emplace_back(kAnswersVariable, answers);
   if (!options.allocator.empty()) {
     launch.environment.emplace_back("STREAMSAN_ALLOCATOR", options.allocator);

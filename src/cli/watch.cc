@@ -34,6 +34,18 @@ class TickSink : public trace::ProcessSink {
   std::function<void()> on_tick_;
 };
 
+class CrumbSink : public trace::ProcessSink {
+ public:
+  using Table = std::shared_ptr<const trace::CrumbTable>;
+  explicit CrumbSink(std::function<void(Table)> on_crumbs) : on_crumbs_(std::move(on_crumbs)) {}
+  void Records(uint32_t, trace::ByteSpan) override {}
+  void Crumbs(Table crumbs) override { on_crumbs_(std::move(crumbs)); }
+  void End(const trace::ProcessEnding&) override {}
+
+ private:
+  std::function<void(Table)> on_crumbs_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Watch>> Watch::Create(WatchOptions options) {
@@ -55,6 +67,9 @@ trace::Sinks Watch::MakeSinks(const trace::ProcessInfo& process) {
   Watched& watched = *watched_.back();
   watched.info = process;
   trace::Sinks sinks;
+  if (options_.analyse)
+    sinks.push_back(std::make_unique<CrumbSink>(
+        [&watched](auto crumbs) { watched.analysis->Follow(std::move(crumbs)); }));
   if (!options_.output.empty()) AddTraceSink(watched, sinks);
   if (options_.analyse) AddAnalysis(watched, sinks);
   return sinks;

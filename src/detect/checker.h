@@ -65,6 +65,8 @@ class Checker {
   // Signals and ranks: see src/model/cross.h. Both must outlive the checker.
   void Carry(const CrossClocks* before, CrossClocks* now) { order_.Carry(before, now); }
   size_t hazards() const { return findings_.size(); }
+  // As findings name it. Of one that was fed.
+  Site SiteOf(const Op& op) const { return MakeSite(op, 0); }
   const std::vector<PlacedCollective>& collectives() const { return collectives_.placed(); }
 
  private:

@@ -175,6 +175,7 @@ const std::vector<PlacedCollective>& Analysis::collectives() const {
   return state_->checker->collectives();
 }
 OpId Analysis::last_op() const { return state_->last_op; }
+Site Analysis::SiteOf(const Op& op) const { return state_->checker->SiteOf(op); }
 
 Report Analysis::SoFar() const {
   const State& s = *state_;

@@ -56,6 +56,7 @@ class Analysis {
   // Where what was fed so far placed its collectives.
   const std::vector<PlacedCollective>& collectives() const;
   OpId last_op() const;  // that was fed
+  Site SiteOf(const Op& op) const;
   // The report as it would be if the program ended here. Judges everything again, so ask only when
   // hazards() has changed. Empty, with a note, beyond `max_kept` operations.
   Report SoFar() const;

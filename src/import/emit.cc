@@ -13,7 +13,7 @@ Op& Importer::State::Emit(OpKind kind, uint64_t stack) {
     held_.ReleaseFirst(*now_.sink);
     counts_.Add(Count::kUnheldOps);
   }
-  Op& op = held_.Push(now_.after);
+  Op& op = held_.Push(now_.before, now_.after);
   op.kind = kind;
   op.host = now_.life->host;
   op.id = ++last_op_;

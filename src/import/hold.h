@@ -17,9 +17,9 @@ class HoldQueue {
   // Position of an operation: counts up, is never reused.
   using Ticket = uint64_t;
 
-  // A new last operation; it may leave when `release_at` is reached. The reference holds until the
-  // next call.
-  Op& Push(uint64_t release_at);
+  // A new last operation, of the record `number`; it may leave when `release_at` is reached. The
+  // reference holds until the next call.
+  Op& Push(uint64_t number, uint64_t release_at);
   void AddAccess(const Access& access);  // to the last operation
   void ClearAccesses();                  // of the last operation
   std::span<Access> LastAccesses() {     // of the last operation, to be changed
@@ -43,6 +43,7 @@ class HoldQueue {
  private:
   struct Entry {
     Op op;
+    uint64_t number;
     uint64_t release_at;
     size_t access;  // first one, into accesses_
   };

@@ -35,6 +35,8 @@ struct KernelEntry;
 
 struct ImportSink {
   virtual ~ImportSink() = default;
+  // Before an operation: the number (seq_before) of the record that it comes from.
+  virtual void OnNumber(uint64_t number) { (void)number; }
   // `op.access_begin` is 0: the accesses that travel with the op are all of `accesses`, which is
   // valid during the call only.
   virtual void OnOp(const Op& op, std::span<const Access> accesses) = 0;

@@ -134,6 +134,13 @@ struct Stats {
   double seconds = 0;
 };
 
+// How far a stream had come that breadcrumbs were left on. Operation 0 = there is none.
+struct Trail {
+  Site finished;        // the last one
+  Site next;            // the first one that is not finished
+  uint64_t behind = 0;  // so many more behind that
+};
+
 struct Picture;  // picture.h
 
 struct Report {
@@ -145,6 +152,7 @@ struct Report {
   // Of a recorded program that did not come to its end by itself: the last work of each stream, if
   // no thread has seen its end.
   std::vector<Site> running;
+  std::vector<Trail> trails;  // of such a program, by `run --breadcrumbs`
   Coverage coverage;
   Stats stats;
   std::vector<std::shared_ptr<const Picture>> pictures;  // one an input, where they were asked for

@@ -173,6 +173,13 @@ Json StatsJson(const Stats& stats) {
           {"seconds", stats.seconds}};
 }
 
+Json TrailJson(const PrintInput& input, const Trail& trail) {
+  const auto site = [&](const Site& one) {
+    return one.op == 0 ? Json() : SiteJson(input, "", one);
+  };
+  return {{"finished", site(trail.finished)}, {"next", site(trail.next)}, {"behind", trail.behind}};
+}
+
 }  // namespace
 
 std::string PrintJson(const PrintInput& input) {
@@ -181,6 +188,8 @@ std::string PrintJson(const PrintInput& input) {
   for (const Advice* item : input.selection.advice) advice.push_back(AdviceJson(input, *item));
   Json running = Json::array();
   for (const Site& site : input.report.running) running.push_back(SiteJson(input, "", site));
+  Json trails = Json::array();
+  for (const Trail& trail : input.report.trails) trails.push_back(TrailJson(input, trail));
   Json root = {{"schema", 1},
                {"streamsan", {{"version", STREAMSAN_VERSION}}},
                {"program", ProgramJson(input.report)},
@@ -188,6 +197,7 @@ std::string PrintJson(const PrintInput& input) {
                {"hazards", hazards},
                {"advice", advice},
                {"running", running},
+               {"trails", trails},
                {"stats", StatsJson(input.report.stats)},
                {"hidden", HiddenJson(input.selection)}};
   // Names come from the watched program and may be any bytes.

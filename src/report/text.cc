@@ -178,21 +178,60 @@ class TextPrinter : private Lines {
     }
   }
 
-  // "0 hazards" is a claim about all that ran: it is only made when all was seen.
   // What it hung in is mostly among these.
   void RunningLines() {
-    if (input_.report.running.empty()) return;
+    TrailLines();
+    std::vector<const Site*> left;
+    for (const Site& site : input_.report.running) {
+      if (!HasTrail(site)) left.push_back(&site);
+    }
+    if (left.empty()) return;
     Line("{} the program did not come to its end. Last on each stream, and not seen to be over:",
          Prefix());
-    const bool ranks = std::ranges::any_of(input_.report.running, &Site::rank);
-    for (const Site& site : input_.report.running) {
-      std::string lane = ranks ? fmt::format("rank {} {}", site.rank, site.lane) : site.lane;
-      Line("  {}  op {}  {}  {}", lane, site.op, site.name,
-           PlaceText(input_, "", site.stack, site.line));
+    for (const Site* site : left) Line("  {}  {}", Lane(*site), Operation(*site));
+    Line("");
+  }
+
+  // How far each stream had come, by its breadcrumbs.
+  void TrailLines() {
+    if (input_.report.trails.empty()) return;
+    Line("{} the program did not come to its end. How far each stream had come:", Prefix());
+    for (const Trail& trail : input_.report.trails) {
+      const bool any = trail.finished.op != 0, more = trail.next.op != 0;
+      Line("  {}", Lane(any ? trail.finished : trail.next));
+      Line("    finished      {}", any ? Operation(trail.finished) : "nothing");
+      Line("    not finished  {}", more ? Operation(trail.next) : "nothing: all was done");
+      if (trail.behind) Line("                  and {} behind it", trail.behind);
     }
     Line("");
   }
 
+  bool HasTrail(const Site& site) const {
+    const auto same = [&](const Site& other) {
+      return other.op != 0 && other.stream == site.stream && other.rank == site.rank;
+    };
+    return std::any_of(
+        input_.report.trails.begin(), input_.report.trails.end(),
+        [&](const Trail& trail) { return same(trail.finished) || same(trail.next); });
+  }
+
+  // With its rank, where there are several.
+  std::string Lane(const Site& site) const {
+    const auto& running = input_.report.running;
+    const auto& trails = input_.report.trails;
+    const bool ranks = std::ranges::any_of(running, &Site::rank) ||
+                       std::ranges::any_of(trails, [](const Trail& trail) {
+                         return trail.finished.rank != 0 || trail.next.rank != 0;
+                       });
+    return ranks ? fmt::format("rank {} {}", site.rank, site.lane) : site.lane;
+  }
+
+  std::string Operation(const Site& site) const {
+    return fmt::format("op {}  {}  {}", site.op, site.name,
+                       PlaceText(input_, "", site.stack, site.line));
+  }
+
+  // "0 hazards" is a claim about all that ran: it is only made when all was seen.
   void Summary(size_t cut) {
     const Coverage& coverage = input_.report.coverage;
     size_t hazards = input_.selection.hazards.size();

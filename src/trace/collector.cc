@@ -163,6 +163,7 @@ bool Collector::Handle(Connection* connection, const Message& message, int fd) {
   if (message.version == kRingVersion) {
     if (message.kind == MessageKind::kHello) return Hello(connection, message, fd);
     if (message.kind == MessageKind::kRing && connection->session) return Ring(connection, fd);
+    if (message.kind == MessageKind::kCrumbs && connection->session) return Crumbs(connection, fd);
   }
   if (fd >= 0) close(fd);
   return Reject(fmt::format("protocol version {} (this is {}), message {}", message.version,
@@ -199,6 +200,13 @@ bool Collector::Ring(Connection* connection, int fd) {
   connection->session->AddRing(std::move(*ring));
   std::lock_guard lock(mutex_);
   ++stats_.rings;
+  return true;
+}
+
+bool Collector::Crumbs(Connection* connection, int fd) {
+  auto crumbs = fd >= 0 ? MapCrumbs(fd) : nullptr;
+  if (!crumbs) return Reject("breadcrumbs that are none"), true;  // its rings may be whole
+  connection->session->AddCrumbs(crumbs);
   return true;
 }
 

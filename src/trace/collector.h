@@ -77,6 +77,7 @@ class Collector {
   bool Handle(Connection* connection, const Message& message, int fd);
   bool Hello(Connection* connection, const Message& message, int fd);
   bool Ring(Connection* connection, int fd);
+  bool Crumbs(Connection* connection, int fd);
   bool Reject(const std::string& why);
   ProcessInfo NameProcess(uint32_t pid, int64_t rank);
   void EndDead();

@@ -78,6 +78,16 @@ uint64_t RingReader::UnnotedDrops() const {
   return dropped > noted ? dropped - noted : 0;
 }
 
+std::shared_ptr<const CrumbTable> MapCrumbs(int raw_fd) {
+  Descriptor fd(raw_fd);
+  if (fd.SealedSize() < sizeof(CrumbTable)) return nullptr;
+  void* at = MapShared(fd.get(), sizeof(CrumbTable));
+  if (!at) return nullptr;
+  std::shared_ptr<const CrumbTable> table(static_cast<const CrumbTable*>(at),
+                                          [at](const void*) { munmap(at, sizeof(CrumbTable)); });
+  return table->magic == kCrumbMagic ? table : nullptr;
+}
+
 ControlPage* MapControlPage(int raw_fd) {
   Descriptor fd(raw_fd);
   if (fd.SealedSize() < sizeof(ControlPage)) return nullptr;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "src/base/result.h"
+#include "src/trace/crumbs.h"
 #include "src/trace/decode.h"
 #include "src/trace/ring.h"
 
@@ -43,6 +44,9 @@ class RingReader {
   uint32_t thread_;
   bool broken_ = false;
 };
+
+// The breadcrumbs of a process; null when they are none. Takes the descriptor.
+std::shared_ptr<const CrumbTable> MapCrumbs(int fd);
 
 // The control page of a process; null when it is none. Takes the descriptor.
 ControlPage* MapControlPage(int fd);

@@ -174,6 +174,13 @@ RingWriter* RingClient::NewRing() {
   return nullptr;
 }
 
+bool RingClient::SendCrumbs(int fd) {
+  while (busy_.test_and_set(std::memory_order_acquire)) sched_yield();
+  const bool sent = Reach(-1) && Send(MessageKind::kCrumbs, 0, fd);
+  busy_.clear(std::memory_order_release);
+  return sent;
+}
+
 void RingClient::CountLost(uint64_t records) {
   if (control_) control_->dropped.fetch_add(records, std::memory_order_relaxed);
 }

@@ -26,6 +26,8 @@ class RingClient {
   // is not recorded with CountLost. Any thread; the ring is Destroy()ed by its thread at its end.
   RingWriter* NewRing();
   void CountLost(uint64_t records);
+  // The table of src/trace/crumbs.h. False: the collector does not know of it.
+  bool SendCrumbs(int fd);
 
   // Hangs up, for good. Nothing is unmapped: other threads may be inside Append, and rings that are
   // still mapped are drained to their end.

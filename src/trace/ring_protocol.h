@@ -5,6 +5,7 @@
 //   process                                             collector
 //   connect(STREAMSAN_SOCKET)
 //   Hello + control page memfd                    -->   maps it, starts the pulse
+//   Crumbs + table memfd, where it is asked for   -->   maps it
 //   Ring + ring memfd, at each thread's first use -->   maps it, drains it
 //   (hang-up, or its death seen through a pidfd)  -->   drains what is left, ends the process
 #pragma once
@@ -17,7 +18,7 @@ constexpr char kSocketVariable[] =
     "STREAMSAN_SOCKET";                         // a path, or @name for the abstract namespace
 constexpr uint32_t kMessageMagic = 0x314d5353;  // "SSM1"
 
-enum class MessageKind : uint32_t { kHello = 1, kRing = 2 };
+enum class MessageKind : uint32_t { kHello = 1, kRing = 2, kCrumbs = 3 };
 
 struct Message {
   uint32_t magic;

@@ -23,6 +23,10 @@ Session::~Session() { UnmapControlPage(control_); }
 
 void Session::AddRing(std::unique_ptr<RingReader> ring) { rings_.push_back(std::move(ring)); }
 
+void Session::AddCrumbs(const std::shared_ptr<const CrumbTable>& crumbs) {
+  for (auto& sink : sinks_) sink->Crumbs(crumbs);
+}
+
 uint64_t Session::Watermark(uint64_t counter) const {
   for (const auto& ring : rings_) counter = std::min(counter, ring->in_call());
   return counter;

@@ -22,6 +22,7 @@ class Session {
   // announced, and its call is either announced in its ring or already published.
   uint64_t Counter() const { return control_->next_seq.load(std::memory_order_acquire); }
   void AddRing(std::unique_ptr<RingReader> ring);
+  void AddCrumbs(const std::shared_ptr<const CrumbTable>& crumbs);
   // Returns the bytes that were handed to the sinks.
   size_t Drain(uint64_t counter);
   void Tick();

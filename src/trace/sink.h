@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "src/trace/crumbs.h"
 #include "src/trace/merge.h"
 #include "src/trace/writer.h"
 
@@ -38,6 +39,8 @@ class ProcessSink {
   virtual void Advance(uint64_t watermark) { (void)watermark; }
   // About every 200 ms.
   virtual void Tick() {}
+  // Before any record, of a process that leaves breadcrumbs.
+  virtual void Crumbs(std::shared_ptr<const CrumbTable> crumbs) { (void)crumbs; }
   virtual void End(const ProcessEnding& ending) = 0;
 };
 

@@ -52,6 +52,42 @@ class Folder {
   std::string path_;
 };
 
+TEST(Run, BreadcrumbsTellHowFarAStreamHadCome) {
+  for (const char* schedule : {"eager", "lazy", "random"}) {
+    const Environment environment = WithVirtualGpu({{"VGPU_SCHED", schedule}});
+    const Ran plain = Spawn(Words({"run", "--format", "json"}, "stuck", {}), environment);
+    const Ran marked =
+        Spawn(Words({"run", "--breadcrumbs", "--format", "json"}, "stuck", {}), environment);
+    EXPECT_EQ(marked.code, 128 + SIGKILL) << marked.err;
+    EXPECT_EQ(plain.out, "2 nodes\n");
+    EXPECT_EQ(marked.out, plain.out);  // no mark came into the graph
+    const Json without = JsonOf(plain), with = JsonOf(marked);
+    EXPECT_EQ(without["trails"], Json::array());
+    // No other difference: marks are no operations of the program.
+    EXPECT_EQ(with["stats"]["operations"], without["stats"]["operations"]);
+    EXPECT_EQ(with["coverage"], without["coverage"]);
+    ASSERT_EQ(with["trails"].size(), 3U) << with["trails"].dump(1);
+    const Json& one = with["trails"][0];
+    EXPECT_EQ(one["finished"]["name"], "memset");
+    EXPECT_EQ(one["next"]["name"], "host_fn");
+    EXPECT_EQ(one["behind"], 2);
+    EXPECT_EQ(with["trails"][1]["finished"]["name"], "copy");
+    EXPECT_EQ(with["trails"][1]["next"], nullptr);
+    EXPECT_EQ(with["trails"][2]["finished"]["name"], "graph#1");
+    EXPECT_EQ(with["trails"][2]["next"], nullptr);
+  }
+}
+
+TEST(Run, BreadcrumbsOfAProgramThatEndsAreNotTold) {
+  const Ran ran = RunEnding({"exit", "0"}, {"run", "--breadcrumbs", "--format", "json"});
+  EXPECT_EQ(ran.code, 66);
+  EXPECT_EQ(JsonOf(ran)["trails"], Json::array());
+  const Ran killed = RunEnding({"kill"}, {"run", "--breadcrumbs"});
+  EXPECT_EQ(killed.code, 66);
+  EXPECT_NE(killed.err.find("not finished  nothing: all was done"), std::string::npos)
+      << killed.err;
+}
+
 TEST(Run, HazardsBeatTheProgramsOwnCode) {
   EXPECT_EQ(RunEnding({"exit", "0"}).code, 66);
   EXPECT_EQ(RunEnding({"exit", "5"}).code, 66);
