@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <thread>
 
 #include "device.h"
 
@@ -85,6 +86,35 @@ TEST(DriverDeathTest, TheDeviceGoesOnWhileTheHostLooksAtMemory) {
         int waited = 0;
         while (*View<volatile uint32_t>(flag) == 0 && ++waited < 5000) usleep(1000);
         _exit(waited < 5000 ? 3 : 4);
+      },
+      testing::ExitedWithCode(3), "");
+}
+
+// While one thread waits for a stream, another may write the value that the stream waits for.
+TEST(DriverDeathTest, AValueThatTheCpuWritesLaterIsWaitedFor) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        for (const char* policy : {"eager", "lazy", "random", "pct"}) {
+          Device device(policy, 1);
+          CUstream stream = device.Stream();
+          void* value = nullptr;
+          EXPECT_CU(cuMemHostAlloc(&value, 4, 0));
+          const auto address = reinterpret_cast<CUdeviceptr>(value);
+          EXPECT_CU(cuStreamWaitValue32(stream, address, 1, CU_STREAM_WAIT_VALUE_GEQ));
+          device.Mark(stream, 1);
+          std::atomic<bool> waits{false};
+          std::thread writer([&] {
+            while (!waits) usleep(100);
+            usleep(5000);
+            std::atomic_ref(*static_cast<uint32_t*>(value)) = 1;
+          });
+          waits = true;
+          EXPECT_CU(cuStreamSynchronize(stream));
+          writer.join();
+          EXPECT_EQ(Log{1}, device.ReadLog()) << policy;
+        }
+        _exit(testing::Test::HasFailure() ? 4 : 3);
       },
       testing::ExitedWithCode(3), "");
 }

@@ -99,6 +99,8 @@ CUresult ss::vgpu::MemOp(Call& call, const CUstreamBatchMemOpParams* operations,
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (!Aligned(call, at, narrow ? 4 : 8)) return CUDA_ERROR_INVALID_VALUE;
+    const Block& block = *call.machine.memory->Find(at);
+    ops->back().by_cpu = block.OnHost() || block.kind == MemoryKind::kManaged;
   }
   return CUDA_SUCCESS;
 }

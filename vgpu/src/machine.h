@@ -114,6 +114,7 @@ class Machine {
   Op* Choose();
   void Collect();  // fills ready_
   bool Unmet() const;
+  bool AwaitsCpu() const;  // a stream waits for a value that the CPU can write
   void RunSlice(std::unique_lock<std::mutex>& lock, OpPtr op);
   void RunOutside(std::unique_lock<std::mutex>& lock, const OpPtr& op);
   void Complete(Op& op);

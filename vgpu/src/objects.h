@@ -34,6 +34,7 @@ struct Op {
   uint32_t next_slice = 0;
   std::function<void(uint32_t slice)> run;
   std::function<bool()> gate;  // it may not start before this holds
+  bool by_cpu = false;         // a thread of the program may make it hold
   uint64_t rank = 0;           // lazy: place in its plan, lowest first
   bool needed = false;         // some host thread waits for it, or for what comes after it
   bool outside = false;        // handed to the thread of host functions
@@ -51,6 +52,7 @@ struct NewOp {
   std::function<void(uint32_t)> run;
   std::vector<OpPtr> after;
   std::function<bool()> gate;  // it may not start before this holds
+  bool by_cpu = false;         // a thread of the program may make it hold
 };
 
 // What is queued right before `op` in its stream, or null.

@@ -34,6 +34,7 @@ OpPtr Machine::Issue(Stream& stream, NewOp what) {
   op->slices = what.slices;
   op->run = std::move(what.run);
   op->gate = std::move(what.gate);
+  op->by_cpu = what.by_cpu;
   for (const OpPtr& before : what.after) Add(before, &op->after);
   if (stream.kind == StreamKind::kLegacy) {
     for (const auto& [key, other] : stream.context->streams) {

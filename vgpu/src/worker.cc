@@ -13,6 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr milliseconds kLook{1};  // between two looks at a value that the CPU writes
+
 thread_local bool in_host_function = false;
 thread_local bool in_worker = false;
 
@@ -44,6 +46,13 @@ bool Machine::Unmet() const {
                      [](const Goal& goal) { return !Done(goal.targets); });
 }
 
+bool Machine::AwaitsCpu() const {
+  return std::any_of(busy_.begin(), busy_.end(), [](const auto& entry) {
+    const Op& head = *entry.second->queue.front();
+    return head.by_cpu && head.gate != nullptr;
+  });
+}
+
 // The next operation to run a slice of, or null when the device rests.
 Op* Machine::Choose() {
   if (closed_) return nullptr;
@@ -53,7 +62,7 @@ Op* Machine::Choose() {
   if (ready_.empty()) {
     stepping_ = draining_ = false;
     forced_ = 0;
-    if (unmet && outside_ == 0) GiveUp();
+    if (unmet && outside_ == 0 && !AwaitsCpu()) GiveUp();
     return nullptr;
   }
   if (unmet || draining_) return policy_->Pick(ready_);
@@ -78,7 +87,9 @@ void Machine::Loop() {
     resting_ = true;
     changed_.notify_all();
     const uint64_t calls = calls_;
-    if (options().idle_ms == 0) {
+    if (Unmet() && AwaitsCpu()) {
+      work_.wait_for(lock, kLook);
+    } else if (options().idle_ms == 0) {
       work_.wait(lock);
     } else if (work_.wait_for(lock, milliseconds(options().idle_ms)) == std::cv_status::timeout &&
                calls == calls_) {
