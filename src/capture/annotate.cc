@@ -6,6 +6,7 @@
 #include "src/capture/ranges.h"
 #include "src/capture/session.h"
 #include "src/capture/stack.h"
+#include "src/capture/trial.h"
 
 namespace ss::capture {
 namespace {
@@ -62,6 +63,7 @@ void HostAccess(const void* base, size_t bytes, uint32_t mode) {
   if (!thread) return;
   TellNow(*thread);
   uint64_t stack = SS_STACK(*thread);
+  TrialNote(*thread, stack);
   Note(*thread, trace::view::NoteHostAccess{.address = Word(base),
                                             .bytes = bytes,
                                             .mode = mode,
@@ -111,6 +113,7 @@ void PoolFree(const void* pool, const void* base) {
   if (!thread) return;
   TellNow(*thread);
   uint64_t stack = SS_STACK(*thread);
+  TrialNote(*thread, stack);
   Note(*thread,
        trace::view::NotePoolFree{.pool = Word(pool), .address = Word(base), .stack = stack});
 }

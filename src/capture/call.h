@@ -8,6 +8,7 @@
 #include "src/capture/driver.h"
 #include "src/capture/nccl.h"
 #include "src/capture/session.h"
+#include "src/capture/trial.h"
 
 extern "C" [[gnu::visibility("hidden")]] void* ss_entries[];
 
@@ -80,9 +81,14 @@ struct Call : RawCall {
   CUresult Forward(A... arguments) {
     before = thread->ring->Begin();
     TellContext(*thread, before);
+    const bool on_trial = IsOnTrial(stack_);
+    if (on_trial) [[unlikely]]
+      TrialBefore(*thread, before, stack_, stream_);
     thread->in_driver = true;
     CUresult result = Plain(arguments...);
     thread->in_driver = false;
+    if (on_trial) [[unlikely]]
+      TrialAfter(*thread, before, stack_, stream_, result);
     after = thread->ring->Next();
     return result;
   }
@@ -117,10 +123,13 @@ struct Call : RawCall {
   uint64_t Stack();  // stack id of the program's call site, 0 = not wanted
 
   // Handle 0 as the API variant means it: 0x1 legacy, 0x2 per-thread.
-  uint64_t Stream(CUstream stream) const {
+  uint64_t Stream(CUstream stream) {
     auto handle = reinterpret_cast<uint64_t>(stream);
-    return handle ? handle : per_thread ? 2 : 1;
+    return stream_ = handle ? handle : per_thread ? 2 : 1;
   }
+
+ private:
+  uint64_t stack_ = 0, stream_ = 0;  // as the handler asked for them; 0 = it did not
 };
 
 // What ss_entries points to for a modelled row.

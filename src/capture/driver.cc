@@ -122,6 +122,11 @@ const Driver& TheDriver() {
   Find(found.device_get_attribute, "cuDeviceGetAttribute");
   Find(found.kernel_get_name, "cuKernelGetName");
   Find(found.kernel_get_param_info, "cuKernelGetParamInfo");
+  Find(found.mem_host_register, "cuMemHostRegister_v2");
+  Find(found.mem_host_get_device_pointer, "cuMemHostGetDevicePointer_v2");
+  Find(found.thread_exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+  Find(found.stream_wait_value, "cuStreamWaitValue32_v2");
+  Find(found.stream_write_value, "cuStreamWriteValue32_v2");
   if (!found.ctx_get_current) return g_driver;  // no driver yet: look again next time
   g_driver = found;
   g_driver_ready.store(true, std::memory_order_release);

@@ -51,6 +51,11 @@ struct Driver {
   CUresult (*device_get_attribute)(int*, CUdevice_attribute, CUdevice);
   CUresult (*kernel_get_name)(const char**, CUfunction);
   CUresult (*kernel_get_param_info)(CUfunction, size_t, size_t*, size_t*);
+  CUresult (*mem_host_register)(void*, size_t, unsigned);
+  CUresult (*mem_host_get_device_pointer)(CUdeviceptr*, void*, unsigned);
+  CUresult (*thread_exchange_capture_mode)(CUstreamCaptureMode*);
+  CUresult (*stream_wait_value)(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+  CUresult (*stream_write_value)(CUstream, CUdeviceptr, cuuint32_t, unsigned);
 };
 const Driver& TheDriver();
 

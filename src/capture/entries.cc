@@ -18,6 +18,6 @@ void* ss_entries[] = {
 };
 }
 
-uint64_t Call::Stack() { return StackOf(*thread, caller, cfa); }
+uint64_t Call::Stack() { return stack_ = StackOf(*thread, caller, cfa); }
 
 }  // namespace ss::capture

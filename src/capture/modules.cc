@@ -32,6 +32,7 @@ struct Image {
   uint64_t begin;
   uint64_t end;
   uint64_t path;  // hash: another library may get the very same addresses
+  uint64_t file;  // trace::HashOfFile
   Kind kind;
 };
 
@@ -116,7 +117,7 @@ int NoteImage(dl_phdr_info* image, size_t, void* opaque) {
   uint64_t hash = HashOf(path);
   uint32_t count = g_count.load(std::memory_order_relaxed);
   if (span.begin >= span.end || count == kMaxModules || Known(span, hash)) return 0;
-  g_images[count] = {span.begin, span.end, hash, KindOf(path)};
+  g_images[count] = {span.begin, span.end, hash, trace::HashOfFile(path), KindOf(path)};
   g_count.store(count + 1, std::memory_order_release);
   Note(thread, trace::view::Module{.base = image->dlpi_addr,
                                    .begin = span.begin,
@@ -157,6 +158,11 @@ void NoteModulesFor(Thread& thread, const uint64_t* addresses, size_t count) {
 
 bool IsPrivateLibrary(const void* code) { return KindOfCode(code) == kPrivateLibrary; }
 bool IsCudaRuntime(const void* code) { return KindOfCode(code) == kCudaRuntime; }
+
+void AddPlace(uint64_t address, trace::PlaceHash* place) {
+  const Image* image = Find(address);
+  place->Add(image ? image->file : 0, image ? address - image->begin : 0);
+}
 
 bool InitModules() {
   void* memory = mmap(nullptr, sizeof(Image) * kMaxModules, PROT_READ | PROT_WRITE,

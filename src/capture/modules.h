@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/trace/trial.h"
+
 namespace ss::capture {
 
 struct Thread;
@@ -18,6 +20,9 @@ void NoteModulesFor(Thread& thread, const uint64_t* addresses, size_t count);
 bool IsPrivateLibrary(const void* code);
 // Code of the CUDA runtime: the call's author is further out.
 bool IsCudaRuntime(const void* code);
+
+// Adds the address as its image and the offset in it.
+void AddPlace(uint64_t address, trace::PlaceHash* place);
 
 bool InitModules();
 void ResetModules();  // in a forked child

@@ -23,6 +23,7 @@
 #include "src/capture/nccl_plugin.h"
 #include "src/capture/ranges.h"
 #include "src/capture/stack.h"
+#include "src/capture/trial.h"
 #include "src/trace/ring_protocol.h"
 
 namespace ss::capture {
@@ -168,6 +169,7 @@ Thread* ThreadAtExit() { return g_client && g_client->alive() ? CurrentThread() 
 void OnExit() {
   Thread* thread = ThreadAtExit();
   if (!thread || g_exiting.exchange(true)) return;
+  EndTrial(*thread);
   NoteCountedCalls(*thread, true);
   NoteCounters(*thread);
   Note(*thread, trace::view::ProcessEnd{});
@@ -185,6 +187,7 @@ void ReadEnvironment() {
   const char* socket = getenv(trace::kSocketVariable);
   if (!socket || !*socket) return g_state.store(kPassive);
   g_options = ParseOptions(getenv("STREAMSAN_OPTIONS"));
+  ReadTrial(getenv(trace::kTrialVariable));
   g_state.store(g_options.disable ? kPassive : kIdle, std::memory_order_release);
 }
 
@@ -238,6 +241,7 @@ void ForgetParent() {
   ResetRanges();
   ResetNccl();
   ResetTold();
+  ResetTrial();
   g_lock = PTHREAD_MUTEX_INITIALIZER;
   g_exiting.store(false);
   g_state.store(kIdle, std::memory_order_release);

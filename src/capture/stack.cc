@@ -5,6 +5,7 @@
 #include "src/capture/counts.h"
 #include "src/capture/modules.h"
 #include "src/capture/session.h"
+#include "src/capture/trial.h"
 #include "src/capture/word_map.h"
 
 namespace ss::capture {
@@ -61,6 +62,7 @@ uint64_t Intern(Thread& thread, const uint64_t* addresses, size_t count) {
     return id;
   }
   NoteModulesFor(thread, addresses, count);
+  LookForTrial(id, addresses, count);
   Note(thread, trace::view::Stack{.stack_id = id, .addresses = {addresses, count}});
   return id;
 }

@@ -39,7 +39,11 @@ template <typename A>
 void Visit(A& a, Finding& x) {
   a.All(x.source, x.code, x.severity, x.confidence, x.count, x.struck, x.absorbed, x.handover_only,
         x.buffer, x.first, x.second, x.reuse, x.producer, x.edge_from, x.edge_to, x.root_cause,
-        x.evidence, x.evidence_sites, x.fixes, x.instances, x.timeline);
+        x.evidence, x.evidence_sites, x.fixes, x.change, x.instances, x.timeline);
+}
+template <typename A>
+void Visit(A& a, Trial& x) {
+  a.All(x.id, x.first, x.second, x.outcome, x.seconds, x.result);
 }
 template <typename A>
 void Visit(A& a, Advice& x) {
@@ -72,7 +76,7 @@ void Visit(A& a, Picture::Lane& x) {
 }
 template <typename A>
 void Visit(A& a, Picture::Operation& x) {
-  a.All(x.op, x.index, x.kind, x.lane, x.name, x.touch_begin, x.stack, x.line);
+  a.All(x.op, x.index, x.kind, x.lane, x.name, x.touch_begin, x.stack, x.line, x.orders_nothing);
 }
 template <typename A>
 void Visit(A& a, Picture::Touch& x) {
@@ -98,8 +102,8 @@ template <typename A>
 void Visit(A& a, Report& x) {
   std::vector<Picture> pictures;
   for (const auto& picture : x.pictures) pictures.push_back(*picture);
-  a.All(x.program, x.title, x.pid, x.findings, x.advice, x.running, x.trails, x.coverage, x.stats,
-        pictures);
+  a.All(x.program, x.title, x.pid, x.findings, x.advice, x.running, x.trails, x.trials, x.coverage,
+        x.stats, pictures);
   x.pictures.clear();
   for (Picture& picture : pictures) {
     x.pictures.push_back(std::make_shared<Picture>(std::move(picture)));

@@ -120,6 +120,7 @@ Report Merge(std::vector<Analysed>& inputs) {
       merged.program += " " + report.program;
     }
     Append(merged.findings, report.findings);
+    Append(merged.trials, report.trials);
     Append(merged.advice, report.advice);
     Append(merged.running, report.running);
     Append(merged.trails, report.trails);

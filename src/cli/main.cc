@@ -149,6 +149,7 @@ class CommandLine {
     run->add_flag("--breadcrumbs", run_.breadcrumbs,
                   "Mark each operation's end on its stream: a report of a hang says how far each "
                   "stream had come");
+    AddConfirm(run);
     run->add_option("PROGRAM", words_.program, "With its arguments, behind --");
     run->callback([this] { Start(/*analyse=*/true); });
 
@@ -157,6 +158,19 @@ class CommandLine {
     record->add_option("-o,--output", run_.output, "FILE.sst or a directory")->required();
     record->add_option("PROGRAM", words_.program, "With its arguments, behind --");
     record->callback([this] { Start(/*analyse=*/false); });
+  }
+
+  void AddConfirm(CLI::App* run) {
+    ConfirmOptions& confirm = run_.confirm;
+    auto* id = run->add_option("--confirm", confirm.id,
+                               "Hold a hazard's first operation back: does the second overtake it?")
+                   ->type_name("ID");
+    auto* from = run->add_option("--from", confirm.trace, "The earlier run's trace that has ID")
+                     ->type_name("FILE.sst");
+    auto* hold = AddCount(run, "--hold", confirm.hold_seconds, 1, "Hold it N seconds at most");
+    id->needs(from);
+    from->needs(id);
+    hold->needs(id);
   }
 
   // Everything behind the first `--` is the program's and never looked at.

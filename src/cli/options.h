@@ -33,8 +33,16 @@ struct ReportOptions {
   int require_coverage = -1;  // percent, -1 = not asked for
 };
 
+// A finding of an earlier run that is put to the test.
+struct ConfirmOptions {
+  std::string id;             // "" = none
+  std::string trace;          // --from: the recording that has it
+  uint64_t hold_seconds = 5;  // --hold
+};
+
 struct RunCommandOptions {
   ReportOptions report;
+  ConfirmOptions confirm;
   std::string output;     // -o: a file or a directory for traces, "" = none kept
   std::string allocator;  // --allocator: for the PyTorch plug-in, "" = only observe
   bool analyse = true;    // false: record

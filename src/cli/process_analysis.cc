@@ -145,6 +145,10 @@ Analysed ProcessAnalysis::Finish() {
     TellTrails(report);
   }
   report.pid = static_cast<int64_t>(process().pid);
+  for (const trace::Trial& trial : process().trials) {
+    report.trials.push_back({"", "", "", static_cast<trace::TrialOutcome>(trial.outcome),
+                             static_cast<double>(trial.held_us) / 1e6, trial.result});
+  }
   SetRank(report, process().rank);
   analysed.stacks = Stacks();
   return analysed;

@@ -6,9 +6,11 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "src/cli/answers.h"
 #include "src/cli/child.h"
+#include "src/cli/confirm.h"
 #include "src/cli/environment.h"
 #include "src/cli/installation.h"
 #include "src/cli/options.h"
@@ -24,8 +26,14 @@ constexpr char kNcclPlugInVariable[] = "NCCL_PROFILER_PLUGIN";
 // How long processes that outlive the program itself are still watched.
 constexpr std::chrono::seconds kStragglers{5};
 
+// What the program's environment says beside the options.
+struct Wishes {
+  std::string answers;  // folder, "" = none
+  std::optional<PlannedTrial> trial;
+};
+
 Result<Launch> PrepareLaunch(const RunCommandOptions& options, const std::string& socket,
-                             const std::string& answers) {
+                             const Wishes& wishes) {
   Result<std::string> library = FindCaptureLibrary();
   if (!library) return tl::unexpected(library.error());
   Launch launch{options.command, {}};
@@ -36,7 +44,9 @@ Result<Launch> PrepareLaunch(const RunCommandOptions& options, const std::string
     launch.environment.emplace_back(kNcclPlugInVariable, *library);
   }
   if (options.breadcrumbs) launch.environment.emplace_back("STREAMSAN_BREADCRUMBS", "1");
-  if (!answers.empty()) launch.environment.emplace_back(kAnswersVariable, answers);
+  if (!wishes.answers.empty()) launch.environment.emplace_back(kAnswersVariable, wishes.answers);
+  if (wishes.trial)
+    launch.environment.emplace_back(trace::kTrialVariable, PlanText(wishes.trial->plan));
   if (!options.allocator.empty()) {
     launch.environment.emplace_back("STREAMSAN_ALLOCATOR", options.allocator);
   }
@@ -55,7 +65,7 @@ int RunUnwatched(const RunCommandOptions& options) {
 }
 
 // Starts the program, lives through it, and stops the collector. The program's exit code.
-Result<int> Live(const RunCommandOptions& options, Watch& watch, const std::string& answers,
+Result<int> Live(const RunCommandOptions& options, Watch& watch, const Wishes& wishes,
                  std::atomic<pid_t>& program) {
   trace::CollectorOptions collector_options;
   collector_options.make_sinks = [&](const trace::ProcessInfo& info) {
@@ -63,7 +73,7 @@ Result<int> Live(const RunCommandOptions& options, Watch& watch, const std::stri
   };
   auto collector = trace::Collector::Start(collector_options);
   if (!collector) return tl::unexpected(collector.error());
-  Result<Launch> launch = PrepareLaunch(options, (*collector)->socket_name(), answers);
+  Result<Launch> launch = PrepareLaunch(options, (*collector)->socket_name(), wishes);
   if (!launch) return tl::unexpected(launch.error());
   Result<pid_t> pid = StartProgram(*launch);
   if (!pid) return tl::unexpected(pid.error());
@@ -106,7 +116,8 @@ WatchOptions MakeWatchOptions(const RunCommandOptions& options, const Environmen
   return watch;
 }
 
-int Finish(const RunCommandOptions& options, Watch& watch, Output& output, int code) {
+int Finish(const RunCommandOptions& options, Watch& watch, const Wishes& wishes, Output& output,
+           int code) {
   for (const std::string& line : watch.TraceLines()) Tell("streamsan: " + line + "\n");
   if (!options.analyse) {
     if (!watch.processes()) Tell("streamsan: no process used the CUDA driver; no trace\n");
@@ -114,6 +125,7 @@ int Finish(const RunCommandOptions& options, Watch& watch, Output& output, int c
   }
   Symboliser symbols;
   Report report = watch.Finish(options.command, symbols);
+  if (wishes.trial) NameTrials(*wishes.trial, report, symbols);
   Result<void> printed = output.Print(report, symbols);
   if (!printed) return Complain(printed.error());
   return output.ExitCode(code);
@@ -125,6 +137,12 @@ int RunCommand(const RunCommandOptions& options) {
   Result<Environment> environment = ParseEnvironment(std::getenv("STREAMSAN_OPTIONS"));
   if (!environment) return Complain(environment.error());
   if (environment->disable) return RunUnwatched(options);
+  Wishes wishes;
+  if (!options.confirm.id.empty()) {
+    Result<PlannedTrial> trial = PlanTrial(options.confirm, options.report);
+    if (!trial) return Complain(trial.error());
+    wishes.trial = std::move(*trial);
+  }
   Result<Output> output = Output::Open(options.report);
   if (!output) return Complain(output.error());
   Result<AnswerFolder> answers = AnswerFolder::Make();
@@ -132,9 +150,10 @@ int RunCommand(const RunCommandOptions& options) {
   std::atomic<pid_t> program{0};
   auto watch = Watch::Create(MakeWatchOptions(options, *environment, answers->path(), program));
   if (!watch) return Complain(watch.error());
-  Result<int> code = Live(options, **watch, options.analyse ? answers->path() : "", program);
+  if (options.analyse) wishes.answers = answers->path();
+  Result<int> code = Live(options, **watch, wishes, program);
   if (!code) return Complain(code.error());
-  return Finish(options, **watch, *output, *code);
+  return Finish(options, **watch, wishes, *output, *code);
 }
 
 }  // namespace ss

@@ -4,40 +4,13 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
+#include "src/detect/agreement.h"
+#include "src/detect/call_text.h"
 #include "src/detect/joined.h"
 
 namespace ss {
 namespace {
-
-const char* KindName(CollectiveKind kind) {
-  static const char* kNames[] = {"allreduce", "allgather", "reducescatter", "alltoall",
-                                 "broadcast", "barrier",   "send",          "recv",
-                                 "reduce",    "gather",    "scatter"};
-  const auto at = static_cast<size_t>(kind);
-  return at < std::size(kNames) ? kNames[at] : "collective";
-}
-
-// As NCCL numbers them, + 1.
-std::string DatatypeName(uint8_t datatype) {
-  static const char* kNames[] = {"int8", "uint8", "int32",  "uint32",   "int64", "uint64",
-                                 "half", "float", "double", "bfloat16", "e4m3",  "e5m2"};
-  if (datatype == 0) return "";
-  return datatype <= std::size(kNames) ? kNames[datatype - 1]
-                                       : fmt::format("type {}", datatype - 1);
-}
-std::string ReductionName(uint8_t reduction) {
-  static const char* kNames[] = {"sum", "product", "max", "min", "average"};
-  if (reduction == 0) return "";
-  return reduction <= std::size(kNames) ? kNames[reduction - 1]
-                                        : fmt::format("reduction {}", reduction - 1);
-}
-
-// What must agree on all ranks of an operation.
-auto Shape(const CollectiveCall& call) {
-  return std::tuple{call.kind, call.peer, call.bytes, call.datatype, call.reduction};
-}
 
 class Matcher {
  public:
@@ -57,20 +30,8 @@ class Matcher {
  private:
   using Member = JoinedComm::Member;
 
-  std::string Describe(CallRef ref) const {
-    const CollectiveCall& call = joined_.call(ref);
-    std::string text = KindName(call.kind);
-    if (call.bytes != 0) text += fmt::format(" of {} bytes", call.bytes);
-    for (const std::string& detail : {DatatypeName(call.datatype), ReductionName(call.reduction)}) {
-      if (!detail.empty()) text += ", " + detail;
-    }
-    const char* partner = PointToPoint(call.kind) ? "peer" : "root";
-    if (call.peer != 0) text += fmt::format(", {} {}", partner, call.peer - 1);
-    return text;
-  }
-  bool Agree(CallRef a, CallRef b) const {
-    return Shape(joined_.call(a)) == Shape(joined_.call(b));
-  }
+  std::string Describe(CallRef ref) const { return CallText(joined_.call(ref)); }
+  bool Agree(CallRef a, CallRef b) const { return CallsAgree(joined_.call(a), joined_.call(b)); }
 
   // What differs is certain, so it is looked for before what is missing.
   void CompareMembers(const JoinedComm& comm) {
@@ -82,7 +43,9 @@ class Matcher {
       if (IsShorter(member, *shortest)) shortest = &member;
     }
     if (longest->calls.size() == shortest->calls.size()) return;
-    Missing(comm, longest->calls[shortest->calls.size()], shortest->number, true);
+    const size_t at = shortest->calls.size();
+    Missing(comm, longest->calls[at], shortest->number, true,
+            Agreement(joined_, comm).OnMissing(at));
   }
 
   // Of two that called as much, the one that surely called no more.
@@ -108,7 +71,8 @@ class Matcher {
     Report(permuted ? "collective-order" : "collective-mismatch", comm, a.calls[i], b.calls[i],
            fmt::format("the {}. operation is {} on rank {} and {} on rank {}", i + 1,
                        Describe(a.calls[i]), joined_.RankNumber(a), Describe(b.calls[i]),
-                       joined_.RankNumber(b)));
+                       joined_.RankNumber(b)),
+           Agreement(joined_, comm).OnDifference(a, b, i, permuted));
     return true;
   }
 
@@ -122,15 +86,23 @@ class Matcher {
       return Report(
           "collective-mismatch", comm, sends[i], receives[i],
           fmt::format("rank {} sends {} bytes, rank {} receives {}", joined_.RankNumber(sends[i]),
-                      sent.bytes, joined_.RankNumber(receives[i]), received.bytes));
+                      sent.bytes, joined_.RankNumber(receives[i]), received.bytes),
+          Agreement(joined_, comm).OnSizes(sends[i], receives[i]));
     }
-    if (receives.size() > common) Missing(comm, receives[common], ends.first, false);
-    if (sends.size() > common) Missing(comm, sends[common], ends.second, false);
+    if (receives.size() > common) MissingMessage(comm, receives[common], ends.first);
+    if (sends.size() > common) MissingMessage(comm, sends[common], ends.second);
+  }
+
+  void MissingMessage(const JoinedComm& comm, CallRef extra, uint32_t number) {
+    const Member* member = comm.Find(number);
+    const uint32_t rank = member ? joined_.RankNumber(*member) : number;
+    Missing(comm, extra, number, false, Agreement(joined_, comm).OnMissingMessage(extra, rank));
   }
 
   // `number` called nothing that meets `extra`. That a rank which was ended, or still runs, would
   // never have called it is a guess, unless all have been waiting for long.
-  void Missing(const JoinedComm& comm, CallRef extra, uint32_t number, bool collective) {
+  void Missing(const JoinedComm& comm, CallRef extra, uint32_t number, bool collective,
+               std::string change) {
     const Member* member = comm.Find(number);
     if (member == nullptr && comm.ranks != 0) return;  // not recorded: said as a gap
     const uint32_t rank = member ? joined_.RankNumber(*member) : number;
@@ -150,16 +122,18 @@ class Matcher {
       finding.root_cause += options_.stalled ? ": no rank has issued any more for long"
                                              : ": it was ended before, or its trace was";
     }
+    if (finding.confidence != Confidence::kPossible) finding.change = std::move(change);
     Add(comm, std::move(finding));
   }
 
   void Report(const char* code, const JoinedComm& comm, CallRef first, CallRef second,
-              std::string cause, Confidence confidence = Confidence::kCertain) {
+              std::string cause, std::string change, Confidence confidence = Confidence::kCertain) {
     Finding finding = Start(code, comm);
     finding.confidence = confidence;
     finding.first = MakeSite(first);
     finding.second = MakeSite(second);
     finding.root_cause = std::move(cause);
+    finding.change = std::move(change);
     Add(comm, std::move(finding));
   }
 
@@ -171,6 +145,11 @@ class Matcher {
     const std::string with = others.empty() ? "each other's messages" : "communicator " + others;
     Report("collective-order", joined_.comms()[circle.comm], circle.first, circle.second,
            "ranks wait in a circle with " + with,
+           others.empty()
+               ? "put the sends and receives of each rank into one group, or let one of "
+                 "them receive first"
+               : fmt::format("issue the operations of {} and {} in one order on all ranks",
+                             joined_.comms()[circle.comm].name, others),
            circle.point_to_point ? Confidence::kLikely : Confidence::kCertain);
   }
 
@@ -197,7 +176,7 @@ class Matcher {
     site.op = op.id;
     site.index = op.index;
     site.kind = OpKind::kCollective;
-    site.name = KindName(joined_.call(ref).kind);
+    site.name = CallName(joined_.call(ref).kind);
     site.label = rank.names[op.label];
     site.lane = rank.names[op.lane_name];
     site.host = rank.names[op.host_name];

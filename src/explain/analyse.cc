@@ -239,6 +239,13 @@ Result<WhatIf> Analysis::Try(const std::vector<EdgeRequest>& edges, Confidence l
   return TryEdges(s.Kept(), s.check, edges, least);
 }
 
+std::vector<Analysis::Place> Analysis::Places() const {
+  std::vector<Place> places;
+  places.reserve(state_->ops.size());
+  for (const Op& op : state_->ops) places.push_back({op.kind, op.stack});
+  return places;
+}
+
 std::vector<Wait> Analysis::Waits() const { return FindWaits(state_->Kept()); }
 
 }  // namespace ss

@@ -68,6 +68,12 @@ class Analysis {
   Result<WhatIf> Try(const std::vector<EdgeRequest>& edges, Confidence least) const;
   // The waits of what was kept, none of them tried.
   std::vector<Wait> Waits() const;
+  // Of every operation that was kept, in order: what it is and where it was called.
+  struct Place {
+    OpKind kind{};
+    StackId stack = 0;
+  };
+  std::vector<Place> Places() const;
 
  private:
   struct State;

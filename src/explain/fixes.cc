@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "src/model/graphs.h"
 #include "src/model/rules.h"
@@ -116,8 +117,8 @@ class Proposer {
   void Lifetime() {
     bool early = finding_.second.kind == OpKind::kAllocAsync;
     bool late = !early && finding_.first.index > finding_.second.index;
-    if (late) return;  // the use came after the free: only the program can move it
     End use = EndOf(finding_.first);
+    if (late) return FreeLater(use);
     if (use.stream == 0) return HandOff();
     if (early) {
       auto before_use = [this](const Instance& at) { return Before(at.first_index); };
@@ -255,20 +256,71 @@ class Proposer {
     candidates_.push_back(std::move(candidate));
   }
 
+  // Used after its free: the free moves behind the last such use and waits for it. A free inside a
+  // graph stays where it is.
+  void FreeLater(const End& use) {
+    std::map<size_t, size_t> last;  // free -> its last use
+    for (const Instance& at : finding_.instances) {
+      size_t& latest = last[at.second_index];
+      latest = std::max(latest, at.first_index);
+    }
+    Candidate candidate;
+    candidate.fix = {FixKind::kFreeLater, "", use.name, finding_.buffer.name,
+                     fmt::format("free {} only when op {} is complete", finding_.buffer.name,
+                                 At(last.begin()->second).id)};
+    for (const auto& [free, used] : last) {
+      const size_t behind = BehindLaunchOf(used);
+      if ((At(free).flags & kSynthetic) != 0 || HandedOut(free, behind)) return;
+      const HostId user = At(used).host, owner = At(free).host;
+      auto insert = [&](Op op) { candidate.edit.insertions.push_back({behind, op}); };
+      if (use.stream != 0)
+        insert({.kind = OpKind::kStreamSync, .host = user, .stream = use.stream});
+      if (user != owner) insert({.kind = OpKind::kHandoff, .host = user, .object = owner});
+      insert(At(free));
+      candidate.edit.removals.insert(free);
+    }
+    candidates_.push_back(std::move(candidate));
+  }
+
+  // The first position behind an operation, and behind the launch that it is part of.
+  size_t BehindLaunchOf(size_t index) const {
+    size_t behind = index + 1;
+    if (finding_.first.launch_stream == 0) return behind;
+    for (size_t i = behind; i < tape_.ops->size() && At(i).kind != OpKind::kGraphLaunch; ++i) {
+      if (At(i).flags & kSynthetic) behind = i + 1;
+    }
+    return behind;
+  }
+
+  // Somebody else had got the storage by then: that one would have to wait too.
+  bool HandedOut(size_t free, size_t until) const {
+    const Access& range = *tape_.AccessesOf(At(free));
+    for (size_t i = free + 1; i < until; ++i) {
+      if (At(i).kind != OpKind::kAlloc && At(i).kind != OpKind::kAllocAsync) continue;
+      const Access& other = *tape_.AccessesOf(At(i));
+      if (other.begin < range.end && range.begin < other.end) return true;
+    }
+    return false;
+  }
+
   // The allocation and its fill move up to before the record whose wait should have covered them.
   void Realloc() {
     Candidate candidate;
-    candidate.fix = {FixKind::kReallocBeforeWait, "", "", finding_.buffer.name,
-                     fmt::format("allocate {} before the wait", finding_.buffer.name)};
+    candidate.fix = {FixKind::kReallocBeforeWait, "", "", finding_.buffer.name, ""};
     for (const Instance& instance : finding_.instances) {
       bool first_fills = At(instance.first_index).flags & kFill;
       size_t fill = first_fills ? instance.first_index : instance.second_index;
       size_t other = first_fills ? instance.second_index : instance.first_index;
       size_t alloc = AllocationOf(fill);
-      size_t record = alloc == kNone ? kNone : RecordBefore(alloc, At(other), At(fill));
-      if (record == kNone) return;
+      const Join join = alloc == kNone ? Join{} : JoinBefore(alloc, At(other), At(fill));
+      if (join.record == kNone) return;
+      if (candidate.fix.text.empty()) {
+        candidate.fix.text =
+            fmt::format("allocate {} before the wait is recorded (op {}; op {} waits for that)",
+                        finding_.buffer.name, At(join.record).id, At(join.wait).id);
+      }
       for (size_t moved : {alloc, fill}) {
-        candidate.edit.insertions.push_back({record, At(moved)});
+        candidate.edit.insertions.push_back({join.record, At(moved)});
         candidate.edit.removals.insert(moved);
       }
     }
@@ -285,20 +337,23 @@ class Proposer {
     return kNone;
   }
 
+  struct Join {
+    size_t record = kNone, wait = kNone;
+  };
   // The last wait of the consumer's stream before the allocation that a record on the filling
   // stream fed.
-  size_t RecordBefore(size_t alloc, const Op& consumer, const Op& fill) const {
+  Join JoinBefore(size_t alloc, const Op& consumer, const Op& fill) const {
     for (size_t i = alloc; i-- > 0;) {
       const Op& wait = At(i);
       if (wait.kind != OpKind::kStreamWaitEvent || wait.stream != consumer.stream) continue;
       for (size_t j = i; j-- > 0;) {
         const Op& record = At(j);
         if (record.kind != OpKind::kEventRecord || record.object != wait.object) continue;
-        if (record.stream == fill.stream) return j;
+        if (record.stream == fill.stream) return {j, i};
         break;
       }
     }
-    return kNone;
+    return {};
   }
 
   const Finding& finding_;

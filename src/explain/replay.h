@@ -23,7 +23,7 @@ struct Tape {
 
 struct Edit {
   struct Insertion {
-    size_t before = 0;  // position in the tape
+    size_t before = 0;  // position in the tape; its size: at the end
     Op op;              // its accesses, if any, are the tape's
   };
   std::vector<Insertion> insertions;  // in any order; equal positions keep theirs
@@ -53,6 +53,9 @@ void ForEachEdited(const Tape& tape, const Edit& edit, Take take) {
       if (change->at == i) op.flags = (op.flags & ~change->clear) | change->set;
     }
     take(op, tape.AccessesOf(op));
+  }
+  for (; insertion != edit.insertions.end(); ++insertion) {
+    take(insertion->op, tape.AccessesOf(insertion->op));
   }
 }
 

@@ -190,12 +190,26 @@ class Editor {
     return text.empty() ? "no hazard has a verified fix" : text;
   }
 
+  // Two changes may move one operation: a free goes to the later place, all else to the earlier.
+  void JoinOne(const Edit::Insertion& one) {
+    auto& all = edit_.insertions;
+    auto same = std::find_if(all.begin(), all.end(), [&](const Edit::Insertion& other) {
+      return one.op.id != 0 && other.op.id == one.op.id;
+    });
+    if (same != all.end()) {
+      const bool is_free = one.op.kind == OpKind::kFree || one.op.kind == OpKind::kFreeAsync;
+      if (is_free ? one.before < same->before : one.before > same->before) return;
+      all.erase(same);
+    }
+    all.push_back(one);
+  }
+
   void Join(const Edit& edit) {
     for (const Edit::Insertion& one : edit.insertions) {
       const bool event = one.op.kind == OpKind::kEventRecord;
       if (event) event_ = std::max(event_, one.op.object + 1);
     }
-    edit_.insertions.insert(edit_.insertions.end(), edit.insertions.begin(), edit.insertions.end());
+    for (const Edit::Insertion& one : edit.insertions) JoinOne(one);
     edit_.removals.insert(edit.removals.begin(), edit.removals.end());
     edit_.flags.insert(edit_.flags.end(), edit.flags.begin(), edit.flags.end());
   }

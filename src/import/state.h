@@ -141,6 +141,7 @@ class Importer::State {
   void On(const trace::ProcessEnd&);
   void On(const trace::Fork&);
   void On(const trace::Counters&);
+  void On(const trace::Trial& record) { process_.trials.push_back(record); }
   ThreadLife& ThreadOf(uint32_t thread, const std::string& name = {});
   HostId NewHost();
   StringId FreeThreadName(const std::string& wanted);

@@ -23,6 +23,7 @@ struct ProcessInfo {
   uint64_t driver_version = 0;
   bool ended = false;            // an orderly end was recorded
   std::vector<uint64_t> forked;  // children's process ids
+  std::vector<trace::Trial> trials;
 };
 
 using Image = trace::Module;

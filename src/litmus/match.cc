@@ -95,6 +95,8 @@ bool SameFix(const Finding& finding, const Fix& fix, const ExpectFix& wanted) {
       return FixOperation(finding, fix.consumer, wanted.a);
     case FixKind::kHandoff:
       return FixLane(finding, fix.producer, wanted.a) && FixLane(finding, fix.consumer, wanted.b);
+    case FixKind::kFreeLater:
+      return buffer(wanted.a);
   }
   return false;
 }
@@ -127,6 +129,8 @@ std::string FixText(const Fix& fix) {
       return "pdl-wait " + fix.consumer;
     case FixKind::kHandoff:
       return fmt::format("handoff {} {}", fix.producer, fix.consumer);
+    case FixKind::kFreeLater:
+      return "free-later " + fix.buffer;
   }
   return "";
 }

@@ -118,8 +118,11 @@ ExpectFix Parser::FixClause() {
     std::string giver = Checked(What::kLane, "a host thread of this file");
     return {FixKind::kHandoff, giver, Checked(What::kLane, "a host thread of this file")};
   }
+  if (at_.Accept("free-later"))
+    return {FixKind::kFreeLater, Checked(What::kBuffer, "a buffer of this file"), ""};
   Refuse(at_.Peek(),
-         "'wait', 'record_stream', 'realloc-before-wait', 'host-sync', 'pdl-wait' or 'handoff'");
+         "'wait', 'record_stream', 'realloc-before-wait', 'host-sync', 'pdl-wait', 'handoff' or "
+         "'free-later'");
 }
 
 std::string Parser::Checked(NameCheck::What what, const std::string& expected) {

@@ -28,6 +28,8 @@ const char* Name(FixKind kind) {
       return "pdl-wait";
     case FixKind::kHandoff:
       return "handoff";
+    case FixKind::kFreeLater:
+      return "free-later";
   }
   return "?";
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/program/op.h"
+#include "src/trace/trial.h"
 
 namespace ss {
 
@@ -58,6 +59,7 @@ enum class FixKind : uint8_t {
   kHostSync,           // producer = lane to synchronise
   kPdlWait,            // consumer = operation name
   kHandoff,            // producer = H1, consumer = H2
+  kFreeLater,          // buffer: freed behind its last use, which producer makes
 };
 
 struct Fix {
@@ -99,6 +101,7 @@ struct Finding {
   std::vector<std::string> evidence;  // waits that were there and why they do not cover it
   std::vector<Site> evidence_sites;   // in step: the wait that a line is about (op = 0: none)
   std::vector<Fix> fixes;
+  std::string change;  // what to change, where only the program can: in words, not tried
   std::vector<Instance> instances;
   // A window of the two lanes around the finding, for the timeline: operations in order.
   std::vector<Site> timeline;
@@ -141,6 +144,15 @@ struct Trail {
   uint64_t behind = 0;  // so many more behind that
 };
 
+// What came of an attempt to make a finding strike.
+struct Trial {
+  std::string id;             // of the finding, "" = the trace does not say
+  std::string first, second;  // the call that was held back and the one that should overtake it
+  trace::TrialOutcome outcome{};
+  double seconds = 0;  // for how long the first was held
+  int64_t result = 0;  // CUresult of what the driver refused
+};
+
 struct Picture;  // picture.h
 
 struct Report {
@@ -153,6 +165,7 @@ struct Report {
   // no thread has seen its end.
   std::vector<Site> running;
   std::vector<Trail> trails;  // of such a program, by `run --breadcrumbs`
+  std::vector<Trial> trials;  // one a process that took part
   Coverage coverage;
   Stats stats;
   std::vector<std::shared_ptr<const Picture>> pictures;  // one an input, where they were asked for

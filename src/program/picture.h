@@ -27,6 +27,7 @@ struct Picture {
     uint32_t touch_begin = 0;  // its touches end where the next operation's begin
     StackId stack = 0;
     uint32_t line = 0;
+    bool orders_nothing = false;  // waits for an event that was never recorded
   };
   struct Touch {
     uint32_t life = 0;

@@ -208,7 +208,9 @@ class Printer {
       if (number == 0) Line("  Changes that were tried, best first");
       Item(fmt::format("  {}.", ++number), fmt::format("{}: {}", FixText(fix), VerifiedText(fix)));
     }
-    if (number == 0) Line("  No change that was tried passed verification.");
+    if (number == 0 && finding_.change.empty())
+      Line("  No change that was tried passed verification.");
+    if (number == 0 && !finding_.change.empty()) Line("  No edge of the program puts it right.");
     Line("");
   }
 

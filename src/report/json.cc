@@ -130,6 +130,7 @@ Json HazardJson(const PrintInput& input, const Selection::Hazard& hazard) {
           {"missing_edge", EdgeJson(finding)},
           {"root_cause", TextOrNull(finding.root_cause)},
           {"fix", FirstFix(finding)},
+          {"change", TextOrNull(finding.change)},
           {"alias", hazard.alias},
           {"source", TextOrNull(finding.source)},
           {"reuse", SiteJson(input, finding.source, finding.reuse)},
@@ -158,6 +159,19 @@ Json HiddenJson(const Selection& selection) {
           {"unused_suppressions", unused},
           {"known", selection.known},
           {"baseline_gone", selection.baseline_gone}};
+}
+
+Json TrialsJson(const std::vector<Trial>& trials) {
+  Json all = Json::array();
+  for (const Trial& trial : trials) {
+    all.push_back({{"id", TextOrNull(trial.id)},
+                   {"outcome", Name(trial.outcome)},
+                   {"first", TextOrNull(trial.first)},
+                   {"second", TextOrNull(trial.second)},
+                   {"held_seconds", trial.seconds},
+                   {"text", TrialText(trial)}});
+  }
+  return all;
 }
 
 Json ProgramJson(const Report& report) {
@@ -198,6 +212,7 @@ std::string PrintJson(const PrintInput& input) {
                {"advice", advice},
                {"running", running},
                {"trails", trails},
+               {"trials", TrialsJson(input.report.trials)},
                {"stats", StatsJson(input.report.stats)},
                {"hidden", HiddenJson(input.selection)}};
   // Names come from the watched program and may be any bytes.

@@ -72,6 +72,7 @@ class Printer {
       if (!fix.verified) continue;
       return text + fmt::format(" Fix: {} ({}).", FixText(fix), VerifiedText(fix));
     }
+    if (!finding.change.empty()) text += fmt::format(" Fix: {}.", ChangeText(finding));
     return text;
   }
 

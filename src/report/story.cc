@@ -145,6 +145,7 @@ class Teller {
         text += "; or " + FixText(fix);
       }
     }
+    if (text.empty()) text = ChangeText(finding_);
     if (text.empty()) text = "no change that was tried passed verification; see the reasons below";
     Say("What to change", text);
   }

@@ -28,6 +28,7 @@ class TextPrinter : private Lines {
     for (size_t i = 0; i < shown; ++i) Hazard(input_.selection.hazards[i]);
     for (const Advice* advice : input_.selection.advice) AdviceLine(*advice);
     RunningLines();
+    TrialLines();
     Summary(input_.selection.hazards.size() - shown);
     return std::move(out_);
   }
@@ -107,8 +108,9 @@ class TextPrinter : private Lines {
            Paint("32", fmt::format("verified: {}, nothing new{}", gone, cost)));
       label = "  or";
     }
-    if (label == std::string("Fix") && !IsCollective(finding))
-      Line("  Fix   none that passed verification");
+    if (label != std::string("Fix")) return;
+    if (!finding.change.empty()) return Labelled(label, ChangeText(finding));
+    if (!IsCollective(finding)) Line("  Fix   none that passed verification");
   }
 
   // Where the program made the calls that the cause names: " [op 17: step.py:210]".
@@ -229,6 +231,14 @@ class TextPrinter : private Lines {
   std::string Operation(const Site& site) const {
     return fmt::format("op {}  {}  {}", site.op, site.name,
                        PlaceText(input_, "", site.stack, site.line));
+  }
+
+  void TrialLines() {
+    for (const Trial& trial : input_.report.trials) {
+      Line("{} trial{}{}", Prefix(), trial.id.empty() ? "" : " of ", trial.id);
+      for (const std::string& line : Wrap(TrialText(trial), 96)) Line("  {}", line);
+    }
+    if (!input_.report.trials.empty()) Line("");
   }
 
   // "0 hazards" is a claim about all that ran: it is only made when all was seen.

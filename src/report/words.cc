@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "src/program/op_names.h"
@@ -119,6 +120,52 @@ std::string Sentence(std::string text) {
   return text;
 }
 
+const char* Name(trace::TrialOutcome outcome) {
+  static constexpr const char* kNames[] = {"not-reached", "confirmed", "waited",  "not-issued",
+                                           "came-first",  "in-graph",  "refused", "gone"};
+  const auto number = static_cast<size_t>(outcome);
+  return number < std::size(kNames) ? kNames[number] : "unknown";
+}
+
+std::string TrialText(const Trial& trial) {
+  constexpr char kNoProof[] = "one run that goes well refutes nothing";
+  using trace::TrialOutcome;
+  const std::string first = trial.first.empty() ? "the first call" : trial.first;
+  const std::string second = trial.second.empty() ? "the second call" : trial.second;
+  const std::string held = fmt::format("{} was held back for {:.3g} s", first, trial.seconds);
+  const std::string overtaken =
+      fmt::format("{}, and {} was complete before it began", held, second);
+  switch (trial.outcome) {
+    case TrialOutcome::kNotReached:
+      return fmt::format("not reached: {} did not come in this run", first);
+    case TrialOutcome::kConfirmed:
+      return "confirmed: " + overtaken;
+    case TrialOutcome::kGone:
+      return fmt::format(
+          "not confirmed: {}; but this run does not have the hazard, so they do not meet",
+          overtaken);
+    case TrialOutcome::kWaited:
+      return fmt::format(
+          "not confirmed: {}, and {} was issued and not complete by then: something makes it wait "
+          "for the first, or it found no room on the device; {}",
+          held, second, kNoProof);
+    case TrialOutcome::kNotIssued:
+      return fmt::format(
+          "not confirmed: {}, and {} was not issued by then: the host waits for the first, or "
+          "takes "
+          "longer (--hold); {}",
+          held, second, kNoProof);
+    case TrialOutcome::kCameFirst:
+      return fmt::format("not tried: {} came before {} in this run", second, first);
+    case TrialOutcome::kInGraph:
+      return "not tried: one of the two calls is captured into a graph in this run";
+    case TrialOutcome::kRefused:
+      return fmt::format("not tried: the driver refused to hold or mark a stream (error {})",
+                         trial.result);
+  }
+  return fmt::format("not known: outcome {}", static_cast<uint64_t>(trial.outcome));
+}
+
 std::string WrongText(const Finding& finding, const std::string& subject) {
   const Site &first = finding.first, &second = finding.second;
   if (finding.code == "lifetime") return WrongLifetime(finding, subject);
@@ -153,7 +200,7 @@ std::string FixText(const Fix& fix) {
     case FixKind::kRecordStream:
       return fmt::format("record_stream({}, {})", fix.buffer, fix.consumer);
     case FixKind::kReallocBeforeWait:
-      return fmt::format("allocate {} before the wait is taken", fix.buffer);
+      return fmt::format("allocate {} before the record that the wait is for", fix.buffer);
     case FixKind::kWait:
       return fmt::format("{} waits for {}", fix.consumer, fix.producer);
     case FixKind::kHostSync:
@@ -162,8 +209,14 @@ std::string FixText(const Fix& fix) {
       return fmt::format("grid-dependency wait in {}", fix.consumer);
     case FixKind::kHandoff:
       return fmt::format("{} continues after {} got there", fix.consumer, fix.producer);
+    case FixKind::kFreeLater:
+      return fmt::format("free {} when {} is done with it", fix.buffer, fix.producer);
   }
   return Name(fix.kind);
+}
+
+std::string ChangeText(const Finding& finding) {
+  return finding.change.empty() ? "" : finding.change + " (not tried)";
 }
 
 std::string WhyText(const Finding& finding) {

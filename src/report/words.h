@@ -20,6 +20,11 @@ std::string Sentence(std::string text);
 // What is wrong, in one sentence; `subject` names the buffer with its particulars.
 std::string WrongText(const Finding& finding, const std::string& subject);
 std::string FixText(const Fix& fix);
+// Finding::change, with what it is worth; "" = there is none.
+std::string ChangeText(const Finding& finding);
+const char* Name(trace::TrialOutcome outcome);  // "confirmed", "waited", ...: as in JSON
+// What came of it, in one sentence.
+std::string TrialText(const Trial& trial);
 // Root cause, then the evidence that is not the same words, as sentences.
 std::string WhyText(const Finding& finding);
 // The weakest source that the finding rests on, for each axis.

@@ -26,7 +26,7 @@ for folder in $order; do
   allowed="${allowed:+$allowed|}$folder/"
   [ -d "src/$folder" ] && check "$folder" "$allowed"
 done
-check capture 'capture/|base/|trace/(ring|encode|ring_client|ring_protocol|crc32c|crumbs)\.h|trace/schema\.def|trace/nccl\.(h|def)'
+check capture 'capture/|base/|trace/(ring|encode|ring_client|ring_protocol|crc32c|crumbs|trial)\.h|trace/schema\.def|trace/nccl\.(h|def)'
 # So is the library that watches mbarriers.
 check sanitizer 'sanitizer/|pipeline/log_format\.h'
 public=$(grep -rnE '#include "(src|vgpu)/' include || true)
