@@ -217,8 +217,10 @@ class Explainer {
     for (const Covered& wait : WaitsBefore(finding_.buffer.owner_stream, at.second_index)) {
       if (owner.empty() || wait.record == kNone || At(wait.record).stream != finding_.first.stream)
         continue;
-      Say(0, wait.wait, "{} last waited for {} at op {}, before op {} was queued", owner, user,
-          At(wait.wait).id, At(at.first_index).id);
+      Say(0, wait.wait,
+          "the last wait of {} for {} before the free is op {}, and op {} was queued "
+          "behind it",
+          owner, user, At(wait.wait).id, At(at.first_index).id);
       break;
     }
     Records(at, free);
@@ -226,6 +228,27 @@ class Explainer {
         finding_.first.stream != 0) {
       Say(1, at.second_index, "the free at op {} comes while op {} is queued on {}", free.id,
           At(at.first_index).id, user);
+    }
+    WaitBehindFree(at);
+  }
+
+  // A wait that comes next looks as if it helped.
+  void WaitBehindFree(const Instance& at) {
+    const std::string &user = finding_.first.lane, &owner = finding_.buffer.owner;
+    const size_t end = std::min(tape_.ops->size(), at.second_index + kLookAhead);
+    for (size_t i = at.second_index + 1; i < end && !owner.empty(); ++i) {
+      const Op& op = At(i);
+      if (op.kind != OpKind::kStreamWaitEvent || op.stream != finding_.buffer.owner_stream)
+        continue;
+      const size_t record = RecordBefore(op.object, i);
+      if (record == kNone || At(record).stream != finding_.first.stream) continue;
+      if (record > at.first_index) {
+        return Say(1, i, "{} waits for {} only at op {}, behind the free", owner, user, op.id);
+      }
+      return Say(1, i,
+                 "{} waits for {} at op {}, behind the free, and for a record (op {}) from "
+                 "before op {}",
+                 owner, user, op.id, At(record).id, At(at.first_index).id);
     }
   }
 

@@ -204,6 +204,8 @@ class Artist {
     shown.touch_begin = static_cast<uint32_t>(out_.touches.size());
     shown.stack = op.stack;
     shown.line = op.line;
+    const bool waits = op.kind == OpKind::kStreamWaitEvent || op.kind == OpKind::kEventSync;
+    shown.orders_nothing = waits && !recorded_.contains(op.object);
     out_.operations.push_back(shown);
   }
 

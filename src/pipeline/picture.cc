@@ -72,6 +72,7 @@ class Painter {
                uint64_t number) {
     const Op& op = OpOf(event);
     PictureRow row{number, event.agent, Text(*program_.protocol, op), "", op.line};
+    Link(step, event, before, state);
     if (step.kind == Step::Kind::kAccess) {
       row.note = fmt::format("stage {}", program_.buffers[step.barrier].stage);
     } else if (step.Waits()) {
@@ -80,6 +81,22 @@ class Painter {
       row.note = ArrivalNote(step, before, state.barriers[step.barrier]);
     }
     picture_.rows.push_back(std::move(row));
+  }
+
+  // A wait that passes by parity before its phase has come is led to by nobody.
+  void Link(const Step& step, EventRef event, const Phases& before, const State& state) {
+    const size_t row = picture_.rows.size();
+    if (step.Waits()) {
+      const uint32_t need = step.kind == Step::Kind::kMeet ? state.meeting[event.agent] : step.need;
+      auto arrival = completed_.find({step.barrier, need});
+      if (arrival == completed_.end()) return;
+      if (picture_.rows[arrival->second].lane == event.agent) return;
+      picture_.edges.push_back({arrival->second, row});
+    } else if (step.OnBarrier()) {
+      const uint32_t complete = state.barriers[step.barrier].complete;
+      for (uint32_t phase = before.complete + 1; phase <= complete; ++phase)
+        completed_[{step.barrier, phase}] = row;
+    }
   }
 
   std::string ArrivalNote(const Step& step, const Phases& before, const Phases& after) const {
@@ -95,6 +112,12 @@ class Painter {
     picture_.earlier = picture_.rows.size() - max_rows_;
     picture_.rows.erase(picture_.rows.begin(),
                         picture_.rows.begin() + static_cast<long>(picture_.earlier));
+    std::erase_if(picture_.edges,
+                  [&](const PictureEdge& edge) { return edge.arrival < picture_.earlier; });
+    for (PictureEdge& edge : picture_.edges) {
+      edge.arrival -= picture_.earlier;
+      edge.wait -= picture_.earlier;
+    }
   }
 
   void AddEnd(const State& state) {
@@ -121,9 +144,9 @@ class Painter {
     if (step.kind == Step::Kind::kMeet)
       return fmt::format("waits: {} has met {} times, needs {}", Short(step), complete,
                          state.meeting[agent]);
-    return fmt::format("{}: {} {} complete, needs {} (parity {})",
+    return fmt::format("{}: {} {} complete, needs {} (parity {}: {} numbers pass)",
                        machine_.Enabled(state, agent) ? "passes" : "waits", Short(step), complete,
-                       step.need, (step.need + 1) % 2);
+                       step.need, (step.need + 1) % 2, step.need % 2 == 0 ? "even" : "odd");
   }
 
   // Lanes of the agents that are shown, in the order of the roles.
@@ -161,6 +184,8 @@ class Painter {
   const Machine machine_;
   const size_t max_rows_;
   std::set<std::string> subjects_;
+  std::map<std::pair<uint32_t, uint32_t>, size_t>
+      completed_;  // barrier and phase: its last arrival
   Picture picture_;
 };
 

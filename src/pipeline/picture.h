@@ -18,9 +18,15 @@ struct PictureRow {
   uint32_t line = 0;
 };
 
+// The arrival that completed a phase, and a wait that passed because of it: rows.
+struct PictureEdge {
+  size_t arrival = 0, wait = 0;
+};
+
 struct Picture {
   std::vector<std::string> lanes;  // roles, with the warp where there are several
   std::vector<PictureRow> rows;
+  std::vector<PictureEdge> edges;
   uint64_t steps = 0;      // of the whole schedule
   uint64_t earlier = 0;    // steps on the same barriers before the first row
   std::string connection;  // "CG1 --full--> EPI, EPI --empty--> CG1, 1 stage"; "" = no pipeline

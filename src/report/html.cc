@@ -55,8 +55,9 @@ class PictureColumns {
  private:
   Json Operations() {
     std::vector<uint64_t> ids;
-    std::vector<uint32_t> lanes, kinds, names, places, touches;
+    std::vector<uint32_t> lanes, kinds, names, places, touches, idle;
     for (const Picture::Operation& op : picture_.operations) {
+      if (op.orders_nothing) idle.push_back(static_cast<uint32_t>(ids.size()));
       ids.push_back(op.op);
       lanes.push_back(op.lane);
       kinds.push_back(static_cast<uint32_t>(op.kind));
@@ -64,8 +65,8 @@ class PictureColumns {
       places.push_back(Place(op.stack, op.line));
       touches.push_back(op.touch_begin);
     }
-    return {{"id", ids},     {"lane", lanes},   {"kind", kinds},
-            {"name", names}, {"place", places}, {"touch", touches}};
+    return {{"id", ids},       {"lane", lanes},    {"kind", kinds}, {"name", names},
+            {"place", places}, {"touch", touches}, {"idle", idle}};
   }
 
   uint32_t Intern(const std::string& text) {
@@ -182,7 +183,9 @@ class HtmlPrinter {
         "Left to right is the order in which the program issued its work, not time. Arrows: event "
         "waits "
         "and synchronisations that were there; the implicit order of the legacy stream is not "
-        "drawn.";
+        "drawn. Numbers also count operations that never are, such as creations.";
+    if (ShowsIdleWaits())
+      page_.legend += " Dashed yellow, with a cross: a wait for an event that nobody had recorded.";
     page_.gaps = GapLines(report.coverage);
     Hidden();
     for (const auto& hazard : input_.selection.hazards) Hazard(hazard);
@@ -192,6 +195,15 @@ class HtmlPrinter {
   }
 
  private:
+  bool ShowsIdleWaits() const {
+    for (const auto& picture : input_.report.pictures) {
+      for (const Picture::Operation& op : picture->operations) {
+        if (op.orders_nothing) return true;
+      }
+    }
+    return false;
+  }
+
   void Hidden() {
     const Selection& selection = input_.selection;
     if (selection.below_confidence) {

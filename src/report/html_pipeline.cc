@@ -30,6 +30,9 @@ Json Columns(const pipeline::Picture& picture) {
     touch.push_back(0);
     notes.push_back(row.note);
   }
+  std::vector<uint64_t> edges;
+  for (const pipeline::PictureEdge& edge : picture.edges)
+    edges.insert(edges.end(), {edge.arrival, edge.wait});
   return {{"lanes", lanes},
           {"names", names},
           {"ops",
@@ -41,7 +44,7 @@ Json Columns(const pipeline::Picture& picture) {
             {"touch", touch},
             {"note", notes}}},
           {"touch", Json::array()},
-          {"edges", Json::array()},
+          {"edges", edges},
           {"lives", Json::array()},
           {"left_out", picture.earlier}};
 }
@@ -68,7 +71,7 @@ class Printer {
     page_.legend =
         "Left to right are the steps of one schedule that was run and that leads to the hazard; "
         "red is "
-        "what stands at its end.";
+        "what stands at its end. Arrows: from the arrival that completed a phase to a wait for it.";
     page_.data = {{"schema", 1},
                   {"kinds", {"step", "stuck"}},
                   {"pictures", pictures_},

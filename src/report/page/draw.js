@@ -5,7 +5,7 @@
 // Two axes share this code. `focus` gives every operation that concerns the hazard a column as wide
 // as its words; `all` gives every operation of the program the same width, and what is narrower
 // than a pixel is drawn once a pixel.
-const GUTTER = 132, ROW = 58, BOX = 42, LIFE = 24, TOP = 22, SLOT = 100;
+const GUTTER = 132, ROW = 58, BOX = 42, LIFE = 24, TOP = 22, SLOT = 100, STUB = 18;
 const FAMILY = 'system-ui, "DejaVu Sans", sans-serif';
 const FONT = '12px ' + FAMILY, BOLD = '600 12px ' + FAMILY;
 const WORK = new Set(['kernel', 'copy', 'memset', 'host_fn', 'host access', 'collective', 'launch graph', 'step']);
@@ -34,7 +34,8 @@ class Painter {
     const short = name.length > 32 ? name.slice(0, 31) + '…' : name;
     const kind = data.kinds[picture.ops.kind[position]], id = picture.ops.id[position];
     const number = id ? (kind === 'step' ? 'step ' : 'op ') + id : '';
-    const touch = kind === 'stuck' ? picture.ops.note[position] : life < 0 ? '' : picture.touchText(position, life);
+    const touch = kind === 'stuck' ? picture.ops.note[position]
+      : picture.idle.has(position) ? 'orders nothing' : life < 0 ? '' : picture.touchText(position, life);
     return [short, number + (number && touch ? ' ' : '') + touch];
   }
 
@@ -57,6 +58,7 @@ class Painter {
       const edge = hazard.edge;
       if (edge && edge[1] === position && at.has(edge[0])) x = Math.max(x, at.get(edge[0]).x + at.get(edge[0]).w + 130);
       if (skipped > 0 && last >= 0) x += 12;
+      if (picture.idle.has(position)) x += STUB;
       const [a, b] = this.words(picture, position, hazard.life);
       g.font = BOLD;
       let w = g.measureText(a).width;
@@ -224,15 +226,19 @@ class Painter {
     if (!at) return;
     const {picture, hazard, scale} = this.view, g = this.g;
     const kind = data.kinds[picture.ops.kind[position]];
-    const key = hazard && hazard.keys.includes(position);
+    const key = hazard && hazard.keys.includes(position), idle = picture.idle.has(position);
     const w = Math.max(at.w, 2);
     g.fillStyle = key ? this.c.badFill : WORK.has(kind) ? this.c.work : ALLOCATOR.has(kind) ? this.c.pool : this.c.order;
     g.strokeStyle = key ? this.c.bad : WORK.has(kind) ? this.c.workLine : ALLOCATOR.has(kind) ? this.c.poolLine : this.c.orderLine;
-    g.lineWidth = key ? 2 : 1;
+    g.lineWidth = key || idle ? 2 : 1;
+    if (idle) g.strokeStyle = this.c.mark;
+    g.setLineDash(idle ? [4, 3] : []);
     g.beginPath();
     g.roundRect(at.x, at.y, w, at.h, Math.min(5, w / 4));
     g.fill();
     g.stroke();
+    g.setLineDash([]);
+    if (idle && this.view.axis.focus) this.stub(at);
     if (at.skipped > 0) {
       g.fillStyle = this.c.soft;
       g.font = FONT;

@@ -36,6 +36,21 @@ Object.assign(Painter.prototype, {
       3 * (1 - t) * t * t * points[2][i] + t ** 3 * points[3][i]);
   },
 
+  // An arrow that comes from nowhere: a cross where its record should be.
+  stub(at) {
+    const g = this.g, y = at.y + at.h / 2, x = at.x - STUB + 4;
+    g.strokeStyle = this.c.mark;
+    g.lineWidth = 2;
+    g.beginPath();
+    for (const way of [4, -4]) {
+      g.moveTo(x - 4, y - way);
+      g.lineTo(x + 4, y + way);
+    }
+    g.moveTo(x + 4, y);
+    g.lineTo(at.x, y);
+    g.stroke();
+  },
+
   // A place on the curve for a label that hides no words, or its middle.
   freeSpot(curve, width) {
     const {axis, hazard} = this.view;

@@ -13,6 +13,7 @@ function sizeText(bytes) {
 class Picture {
   constructor(raw) {
     Object.assign(this, raw);
+    this.idle = new Set(this.ops.idle || []);  // waits for what nobody had recorded
     this.next = new Map();  // a life: who got its storage
     this.lives.forEach((life, i) => {
       if (life[5] < 0) return;
