@@ -242,8 +242,8 @@ void Importer::State::CaptureGroup(const NcclWork& work, const std::vector<Strea
     const OpenCapture::Frontier& own = capture.streams[stream.id];
     before.insert(before.end(), own.begin(), own.end());
   }
+  capture.streams[streams.front().id] = std::move(before);
   GraphNode& node = AddCaptured(capture, streams.front().id, 0);
-  node.after = std::move(before);
   node.work = std::move(made);
   for (const StreamLife& stream : streams) {
     capture.streams[stream.id] = capture.streams[streams.front().id];

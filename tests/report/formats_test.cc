@@ -90,6 +90,46 @@ TEST(Page, AnswersForAPipelineWithAScheduleThatHangs) {
   EXPECT_EQ(picture["lanes"][picture["ops"]["lane"][stuck].get<size_t>()][0], "CG0");
 }
 
+// Arrows of a schedule: from the arrival that completes a phase to another role's wait for it.
+TEST(Page, APipelinesEdgesLeadFromArrivalsToWaits) {
+  const std::string page = Tool({"pipeline", "check", "--format", "html", kProtocol}).err;
+  const Json data = DataOf(page);
+  const Json& picture = data["pictures"][data["hazards"][0]["picture"].get<size_t>()];
+  const Json &edges = picture["edges"], &ops = picture["ops"];
+  ASSERT_GE(edges.size(), 4u);
+  std::set<std::string> pairs;
+  for (size_t i = 0; i < edges.size(); i += 2) {
+    const size_t from = edges[i], to = edges[i + 1];
+    EXPECT_LT(from, to);
+    EXPECT_NE(ops["lane"][from], ops["lane"][to]);
+    auto name = [&](size_t at) {
+      return picture["names"][ops["name"][at].get<size_t>()].get<std::string>();
+    };
+    pairs.insert(name(from) + " -> " + name(to));
+  }
+  EXPECT_TRUE(pairs.count("commit o_store -> wait o_store"));
+  EXPECT_TRUE(pairs.count("release o_store -> acquire o_store"));
+  const size_t stuck = data["hazards"][0]["keys"][0];
+  for (size_t i = 1; i < edges.size(); i += 2) EXPECT_NE(edges[i], stuck);
+}
+
+// A wait for an event that nobody recorded is marked, and no arrow leads to it.
+TEST(Page, WaitsThatOrderNothingAreMarked) {
+  const Json data = DataOf(Page(kIncident2));
+  const Json& picture = data["pictures"][0];
+  const Json& ops = picture["ops"];
+  ASSERT_FALSE(ops["idle"].empty());
+  std::set<size_t> idle;
+  for (size_t position : ops["idle"]) {
+    EXPECT_EQ(picture["names"][ops["name"][position].get<size_t>()], "wait, never recorded");
+    idle.insert(position);
+  }
+  for (size_t i = 1; i < picture["edges"].size(); i += 2)
+    EXPECT_FALSE(idle.count(picture["edges"][i])) << i;
+  EXPECT_TRUE(Has(Page(kIncident2), "Dashed yellow"));
+  EXPECT_FALSE(Has(Page(kIncident3), "Dashed yellow"));
+}
+
 // Every number in the data leads somewhere, and the missing edge joins the two that it should.
 TEST(Page, DataIsWholeAndPointsAtTheRightOperations) {
   const Json data = DataOf(Page(kIncident1));
