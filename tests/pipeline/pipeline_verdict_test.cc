@@ -119,7 +119,8 @@ TEST(Picture, EndsWithWhatTheStuckRoleWaitsFor) {
   EXPECT_EQ(picture.rows.size(), kMaxPictureRows + 1);
   EXPECT_EQ(picture.rows.back().lane, 0u);
   EXPECT_EQ(picture.rows.back().text, "tail o_store");
-  EXPECT_EQ(picture.rows.back().note, "waits: empty[0] 3 complete, needs 0 (parity 1: even numbers pass)");
+  EXPECT_EQ(picture.rows.back().note,
+            "waits: empty[0] 3 complete, needs 0 (parity 1: even numbers pass)");
 }
 
 }  // namespace
