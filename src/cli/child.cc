@@ -95,4 +95,22 @@ int WaitForProgram(pid_t pid) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static std::atomic<bool> interrupted{false};
+constexpr std::array kEnding = {SIGINT, SIGTERM};
+
+Interruption::Interruption() {
+  interrupted = false;
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < kEnding.size(); ++i) sigaction(kEnding[i], &action, &before_[i]);
+}
+
+Interruption::~Interruption() {
+  for (size_t i = 0; i < kEnding.size(); ++i) sigaction(kEnding[i], &before_[i], nullptr);
+}
+
+bool Interruption::asked() const { return interrupted; }
+
 }  // namespace ss

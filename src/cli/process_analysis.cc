@@ -72,21 +72,24 @@ ProcessAnalysis::ProcessAnalysis(const AnalyseOptions& options, Pace pace)
 // Where the room is used up, the first one goes as it is in a program that runs, and is counted.
 void ProcessAnalysis::Feed(const trace::Record& record) {
   kernels_.Feed(record);  // at once: what is asked for early is there early
-  if (!parked_.empty()) Unpark({});
-  if (parked_.empty() && MayGo(record, {})) return importer_.Feed(record, *this);
+  if (!parked_.empty()) Unpark(nullptr);
+  if (parked_.empty() && MayGo(record, nullptr)) return importer_.Feed(record, *this);
   parked_.push_back(record);
   if (parked_.size() < kMaxParked) return;
-  if (pace_ == Pace::kFinished) return Unpark(After(kPatience));
+  if (pace_ == Pace::kFinished) return WaitForAll(kPatience);
   FeedFirstParked();
 }
 
-bool ProcessAnalysis::MayGo(const trace::Record& record, std::optional<Time> until) {
+bool ProcessAnalysis::MayGo(const trace::Record& record, const WaitLimit* limit) {
+  constexpr std::chrono::milliseconds kLook{200};
   const kernels::KernelEntry* kernel = importer_.WaitsFor(record);
   if (kernel == nullptr) return true;
-  const Time now = std::chrono::steady_clock::now();
-  if (!until) return pace_ == Pace::kPrompt && now - kernel->asked >= kPatience;
-  using std::chrono::milliseconds;
-  if (*until > now) kernels_.Wait(*kernel, std::chrono::duration_cast<milliseconds>(*until - now));
+  auto now = std::chrono::steady_clock::now();
+  if (!limit) return pace_ == Pace::kPrompt && now - kernel->asked >= kPatience;
+  for (; now < limit->until; now = std::chrono::steady_clock::now()) {
+    if (limit->given_up && limit->given_up()) break;
+    if (kernels_.Wait(*kernel, kLook)) break;
+  }
   return true;
 }
 
@@ -95,17 +98,19 @@ void ProcessAnalysis::FeedFirstParked() {
   parked_.pop_front();
 }
 
-void ProcessAnalysis::Unpark(std::optional<Time> until) {
-  while (!parked_.empty() && MayGo(parked_.front(), until)) FeedFirstParked();
+void ProcessAnalysis::Unpark(const WaitLimit* limit) {
+  while (!parked_.empty() && MayGo(parked_.front(), limit)) FeedFirstParked();
 }
 
-ProcessAnalysis::Time ProcessAnalysis::After(std::chrono::milliseconds patience) const {
+void ProcessAnalysis::WaitForAll(std::chrono::milliseconds patience) {
   const bool finished = pace_ == Pace::kFinished;
-  return std::chrono::steady_clock::now() + (finished ? std::chrono::hours(1) : patience);
+  const WaitLimit limit{std::chrono::steady_clock::now() +
+                        (finished ? std::chrono::hours(1) : patience)};
+  Unpark(&limit);
 }
 
 void ProcessAnalysis::Settle(uint64_t seq) {
-  Unpark(After(kPatience));
+  WaitForAll(kPatience);
   importer_.Advance(seq + 1, *this);
 }
 
@@ -116,7 +121,7 @@ RankCalls ProcessAnalysis::Calls() const {
 }
 
 Analysed ProcessAnalysis::RankSoFar() {
-  Unpark(After(kPatience));
+  WaitForAll(kPatience);
   Analysed analysed;
   analysed.report.coverage = importer_.coverage();
   analysed.calls = Calls();
@@ -126,8 +131,12 @@ Analysed ProcessAnalysis::RankSoFar() {
   return analysed;
 }
 
-Analysed ProcessAnalysis::Finish() {
-  Unpark(After(kEndPatience));
+Analysed ProcessAnalysis::Finish(const WaitLimit* limit) {
+  if (limit) {
+    Unpark(limit);
+  } else {
+    WaitForAll(kEndPatience);
+  }
   importer_.Finish(*this);
   names_.source = CommandText(process().command);
   Analysed analysed;

@@ -7,7 +7,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -30,6 +29,11 @@ enum class Pace : uint8_t {
   kFinished,  // a trace: until it is through, so that the report is the same each time
   kRunning,   // a program: while there is room for what is behind them, and at its end for a while
   kPrompt,    // the same, to be told of a hazard soon: kPatience, from the kernel's first launch on
+};
+
+struct WaitLimit {
+  std::chrono::steady_clock::time_point until;
+  std::function<bool()> given_up = {};  // asked some times a second
 };
 
 class ProcessAnalysis : private ImportSink {
@@ -55,8 +59,9 @@ class ProcessAnalysis : private ImportSink {
   OpId last_op() const { return engine_.last_op(); }
   // The report as if the process ended here, without coverage; see Analysis::SoFar.
   Report SoFar() const { return engine_.SoFar(); }
-  // With what was seen of the process; stack ids are the trace's own.
-  Analysed Finish();
+  // With what was seen of the process; stack ids are the trace's own. `limit` instead of the pace's
+  // own: several processes that end together share one.
+  Analysed Finish(const WaitLimit* limit = nullptr);
   const Analysis& engine() const { return engine_; }
   // What this process asked of other ranks up to here; the report has the coverage only. A kernel
   // that is waited for is waited for no longer.
@@ -72,12 +77,11 @@ class ProcessAnalysis : private ImportSink {
   void TellTrails(Report& report);
 
   RankCalls Calls() const;
-  using Time = std::chrono::steady_clock::time_point;
-  // Feeds what need not wait. With `until` all of it: that long it waits for what must.
-  void Unpark(std::optional<Time> until);
-  bool MayGo(const trace::Record& record, std::optional<Time> until);
+  // Feeds what need not wait. With a limit all of it: that long it waits for what must.
+  void Unpark(const WaitLimit* limit);
+  bool MayGo(const trace::Record& record, const WaitLimit* limit);
   void FeedFirstParked();
-  Time After(std::chrono::milliseconds patience) const;
+  void WaitForAll(std::chrono::milliseconds patience);
 
   static constexpr size_t kMaxParked = size_t{1} << 18;  // records
 

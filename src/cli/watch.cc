@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "src/cli/child.h"
 #include "src/cli/inputs.h"
 #include "src/cli/output.h"
 
@@ -22,6 +23,7 @@ void AddNote(Coverage& coverage, std::string note) {
 
 // Collectives that disagree are told of when they have stood still this long: a hang, most likely.
 constexpr std::chrono::seconds kQuiet{5};
+constexpr std::chrono::seconds kQuietWait{2};  // for kernels, before it is said
 
 class TickSink : public trace::ProcessSink {
  public:
@@ -133,11 +135,26 @@ void Watch::AddGaps(const Watched& watched, Coverage& coverage) {
     coverage.notes.push_back(who + ": no trace kept: " + watched.trouble);
 }
 
+// One minute for all of them, and less where the user does not want to wait.
 Report Watch::Finish(const std::vector<std::string>& command, Symboliser& symbols) {
+  const Interruption interruption;
+  const auto begin = std::chrono::steady_clock::now();
+  bool told = false;
+  WaitLimit limit{begin + ProcessAnalysis::kEndPatience};
+  limit.given_up = [&] {
+    if (!told && std::chrono::steady_clock::now() - begin > kQuietWait) {
+      Tell(fmt::format(
+          "streamsan: the program is over; its kernels are still being analysed, {} s at "
+          "most (Ctrl-C: the report without them)\n",
+          ProcessAnalysis::kEndPatience.count()));
+      told = true;
+    }
+    return interruption.asked();
+  };
   std::vector<Analysed> inputs;
   for (const auto& watched : watched_) {
     if (!watched->analysis) continue;
-    Analysed analysed = watched->analysis->Finish();
+    Analysed analysed = watched->analysis->Finish(&limit);
     AddGaps(*watched, analysed.report.coverage);
     inputs.push_back(std::move(analysed));
   }

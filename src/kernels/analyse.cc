@@ -24,7 +24,24 @@ Analyser::Analyser(const Cubin& cubin, const Code& code, const std::string& pref
     : cubin_(cubin),
       code_(code),
       sections_(MapSections(cubin, code, prefix)),
-      builder_(code, cubin, sections_) {}
+      builder_(code, cubin, sections_),
+      whole_(SectionsAreWhole()) {}
+
+bool Analyser::SectionsAreWhole() const {
+  for (size_t i = 0; i < sections_.size(); ++i) {
+    if (sections_[i] == kNoTarget) continue;
+    const uint64_t bytes = uint64_t{code_.sections[sections_[i]].count} * kInstructionBytes;
+    if (bytes != 0 && bytes < cubin_.text[i].size) return false;
+  }
+  return true;
+}
+
+static KernelSummary NotDisassembled(const Cubin& cubin, const KernelInfo& kernel,
+                                     const char* why) {
+  KernelSummary summary = Unresolved(cubin, kernel, why);
+  summary.hash.clear();
+  return summary;
+}
 
 KernelSummary Unresolved(const Cubin& cubin, const KernelInfo& kernel, std::string reason) {
   KernelSummary summary;
@@ -39,7 +56,12 @@ KernelSummary Unresolved(const Cubin& cubin, const KernelInfo& kernel, std::stri
 KernelSummary Analyser::Summarise(const KernelInfo& kernel) {
   uint32_t section = sections_[kernel.section];
   bool has_code = section != kNoTarget && code_.sections[section].count;
-  if (!has_code) return Unresolved(cubin_, kernel, "its machine code was not disassembled");
+  if (!has_code) {
+    return NotDisassembled(cubin_, kernel, "its machine code was not disassembled");
+  }
+  if (!whole_) {
+    return NotDisassembled(cubin_, kernel, "the disassembly ends before its machine code does");
+  }
   if (!IsKnownArch(cubin_.arch)) {
     return Unresolved(cubin_, kernel, fmt::format("architecture sm_{} is not known", cubin_.arch));
   }

@@ -21,13 +21,19 @@ class Analyser {
   // Never fails: a kernel whose code is not there is unresolved.
   KernelSummary Summarise(const KernelInfo& kernel);
   std::vector<KernelSummary> All();
+  // Every section that is there is there to its end. A summary of one that is not says so, and has
+  // no hash: another disassembly may have more.
+  bool whole() const { return whole_; }
 
  private:
+  bool SectionsAreWhole() const;
+
   const Cubin& cubin_;
   const Code& code_;
   SectionMap sections_;
   GraphBuilder builder_;
   TagPool pool_;
+  bool whole_;
 };
 
 // The key under which a kernel's summary may be kept: its machine code, parameters and everything

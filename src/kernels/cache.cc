@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
+#include "src/base/file.h"
 #include "src/kernels/json.h"
 
 namespace ss::kernels {
@@ -40,13 +40,13 @@ std::string Cache::PathOf(const std::string& hash) const {
 
 std::optional<KernelSummary> Cache::Get(const std::string& hash, const std::string& name) {
   std::string path = PathOf(hash);
-  std::ifstream file(directory_.empty() ? "" : path, std::ios::binary);
-  if (!file) {
+  std::error_code failed;
+  if (directory_.empty() || !fs::exists(path, failed)) {
     ++stats_.misses;
     return std::nullopt;
   }
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  Result<KernelSummary> summary = Unpack(text, path);
+  Result<std::string> text = ReadBytes(path);  // somebody else's folder: it may hold anything
+  Result<KernelSummary> summary = text ? Unpack(*text, path) : tl::unexpected(text.error());
   if (!summary || summary->hash != hash) {
     ++stats_.damaged;
     ++stats_.misses;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <thread>
 
 extern char** environ;
 
@@ -80,6 +81,16 @@ bool Drain(Pipe& out, Pipe& error, Clock::time_point deadline, const std::atomic
   return true;
 }
 
+// A program may close its output and live on.
+bool Ended(pid_t child, Clock::time_point deadline, const std::atomic<bool>* cancel, int* status) {
+  for (auto nap = std::chrono::milliseconds(1);; nap = std::min(nap * 2, kLook)) {
+    const pid_t got = waitpid(child, status, WNOHANG);
+    if (got == child || (got < 0 && errno != EINTR)) return true;
+    if (Clock::now() >= deadline || (cancel && *cancel)) return false;
+    std::this_thread::sleep_for(nap);
+  }
+}
+
 }  // namespace
 
 Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int timeout_s,
@@ -93,11 +104,14 @@ Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int time
   out.Close(1);
   error.Close(1);
   std::string texts[2];
-  bool done =
-      Drain(out, error, Clock::now() + std::chrono::seconds(timeout_s), cancel, most, texts);
-  if (!done) kill(-child, SIGKILL);
+  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(timeout_s);
+  bool done = Drain(out, error, deadline, cancel, most, texts);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  done = done && Ended(child, deadline, cancel, &status);
+  if (!done) {
+    kill(-child, SIGKILL);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
   }
   if (!done && cancel && *cancel) return Fail(argv[0], "was stopped: the analysis is over");
   if (!done && std::max(texts[0].size(), texts[1].size()) > most) {

@@ -14,6 +14,8 @@
 
 namespace ss::kernels {
 
+constexpr uint32_t kInstructionBytes = 16;  // sm_70 and later
+
 enum class OpClass : uint8_t {
   kOther,
   kLoad,

@@ -10,8 +10,6 @@
 namespace ss::kernels {
 namespace {
 
-constexpr uint32_t kInstructionBytes = 16;  // sm_70 and later
-
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 // By hand: find_first_not_of() with a set of characters asks memchr() about each byte, which was a

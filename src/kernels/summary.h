@@ -11,7 +11,7 @@
 namespace ss::kernels {
 
 // Changes whenever the same machine code may get another summary; part of every cache key.
-constexpr uint32_t kAnalyserVersion = 4;
+constexpr uint32_t kAnalyserVersion = 5;
 
 enum class Root : uint8_t {
   kParam,       // the pointer in the 8 bytes at `offset` of the parameters

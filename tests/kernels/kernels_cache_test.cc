@@ -121,22 +121,77 @@ TEST_F(CacheTest, NoDirectoryIsNoCache) {
   EXPECT_EQ(cache.stats().failed_writes, 0u);
 }
 
+// Where an entry should be, anything can be found.
+TEST_F(CacheTest, WhatIsNoFileIsADamagedEntry) {
+  Cache cache(directory_);
+  cache.Put(Example());
+  const std::string path = OnlyFile();
+  for (bool folder : {true, false}) {
+    fs::remove(path);
+    ASSERT_EQ(folder ? mkdir(path.c_str(), 0755) : mkfifo(path.c_str(), 0644), 0);
+    EXPECT_FALSE(cache.Get(Example().hash, "k").has_value());
+  }
+  EXPECT_EQ(cache.stats().damaged, 2u);
+}
+
 // A stand-in for nvdisasm: prints the committed disassembly and counts its runs.
-TEST_F(CacheTest, OneProcessForAllAndNoneTheSecondTime) {
-  auto fixture = LoadFixture("more", 90);
-  std::ofstream(directory_ + "/text") << *fixture->text;
-  std::string program = directory_ + "/nvdisasm";
-  std::ofstream(program) << "#!/bin/sh\necho x >>" << directory_ << "/runs\ncat " << directory_
-                         << "/text\n";
-  chmod(program.c_str(), 0755);
-  Result<Disassembler> disassembler{Disassembler(program)};
+class Disassembled : public CacheTest {
+ protected:
+  Disassembler StandIn(const std::string& filter) {
+    std::ofstream(directory_ + "/elf") << *fixture_->text;
+    std::ofstream(directory_ + "/raw") << Unpack(ReadTestFile(FixturePath("basic_sm90.raw.zst")));
+    const std::string program = directory_ + "/nvdisasm";
+    std::ofstream(program) << "#!/bin/sh\ncd " << directory_
+                           << "\necho x >>runs\ncase $1 in -c) cat elf ;; *) cat raw ;; esac"
+                           << filter << "\n";
+    chmod(program.c_str(), 0755);
+    return Disassembler(program);
+  }
+
+  Analysis Analyse(const Result<Disassembler>& disassembler, Cache& cache) {
+    return AnalyseModules({{"m", fixture_->image}}, disassembler, cache);
+  }
+
+  std::unique_ptr<Fixture> fixture_ = LoadFixture("basic", 90);
+};
+
+TEST_F(Disassembled, NotAgainTheSecondTime) {
+  Result<Disassembler> disassembler{StandIn("")};
   Cache first(directory_ + "/cache"), second(directory_ + "/cache");
-  std::vector<ModuleImage> images{{"m", fixture->image}};
-  Analysis anew = AnalyseModules(images, disassembler, first);
-  Analysis kept = AnalyseModules(images, disassembler, second);
-  EXPECT_EQ(second.stats().hits, fixture->cubin.kernels.size());
+  Analysis anew = Analyse(disassembler, first);
+  const std::string runs = ReadTestFile(directory_ + "/runs");
+  Analysis kept = Analyse(disassembler, second);
+  EXPECT_EQ(second.stats().hits, fixture_->cubin.kernels.size());
   EXPECT_EQ(KernelsJson(anew.kernels, {}), KernelsJson(kept.kernels, {}));
-  EXPECT_EQ(ReadTestFile(directory_ + "/runs"), "x\n");
+  EXPECT_EQ(ReadTestFile(directory_ + "/runs"), runs);
+  EXPECT_LE(runs.size(), 4u);  // code with relocations goes by itself
+}
+
+// A full disk or a killed tool may cut its output: no kernel is resolved by a part of its code, and
+// nothing of it is kept for the next time.
+TEST_F(Disassembled, WhatEndsEarlyIsUnresolvedAndNotKept) {
+  Cache whole("");
+  const Analysis right = Analyse(StandIn(""), whole);
+  const size_t all = fixture_->text->size();
+  for (size_t cut = all / 40; cut < all; cut += all / 23) {
+    Cache cache(directory_ + "/cut");
+    const Analysis part = Analyse(StandIn(" | head -c " + std::to_string(cut)), cache);
+    ASSERT_EQ(part.kernels.size(), right.kernels.size());
+    for (size_t i = 0; i < part.kernels.size(); ++i) {
+      if (!part.kernels[i].resolved()) continue;
+      EXPECT_EQ(part.kernels[i].accesses.size(), right.kernels[i].accesses.size())
+          << cut << " bytes: " << part.kernels[i].name;
+    }
+  }
+  Cache cache(directory_ + "/cut");
+  const Analysis after = Analyse(StandIn(""), cache);
+  EXPECT_EQ(KernelsJson(after.kernels, {}), KernelsJson(right.kernels, {}));
+}
+
+TEST(Process, OneThatClosesItsOutputAndLivesOnIsStopped) {
+  auto got = CaptureOutput({"/bin/sh", "-c", "exec >&- 2>&-; sleep 60"}, 1);
+  ASSERT_FALSE(got.has_value());
+  EXPECT_EQ(got.error().message, "did not finish within 1 s");
 }
 
 TEST(Process, TimeLimitAndFailureAreErrors) {
