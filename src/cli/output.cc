@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "src/base/file.h"
@@ -73,7 +74,34 @@ Result<void> WriteWholeFile(const std::string& path, const std::string& text) {
   return CannotWrite(path);
 }
 
+// What is written replaces its file: it may not be one that is read, or written for something else.
+// A baseline may be: the report that replaces it is the next one.
+static Result<void> CheckApart(const ReportOptions& options) {
+  struct Pair {
+    const char *one, *other;
+    const std::string &a, &b;
+  };
+  const Pair pairs[] = {
+      {"--suppressions", "--gen-suppressions", options.suppressions_file, options.gen_suppressions},
+      {"--suppressions", "--report", options.suppressions_file, options.report_file},
+      {"--baseline", "--gen-suppressions", options.baseline_file, options.gen_suppressions},
+      {"--report", "--gen-suppressions", options.report_file, options.gen_suppressions},
+  };
+  for (const Pair& pair : pairs) {
+    std::error_code failed;
+    if (pair.a.empty() || pair.b.empty()) continue;
+    const auto a = std::filesystem::weakly_canonical(pair.a, failed);
+    if (failed || a != std::filesystem::weakly_canonical(pair.b, failed)) continue;
+    if (std::filesystem::exists(a, failed) && !std::filesystem::is_regular_file(a, failed))
+      continue;
+    return Fail(pair.b, fmt::format("is the file of {}, too", pair.one),
+                fmt::format("give {} a file of its own", pair.other));
+  }
+  return {};
+}
+
 Result<Output> Output::Open(const ReportOptions& options) {
+  if (Result<void> apart = CheckApart(options); !apart) return tl::unexpected(apart.error());
   if (options.format == Format::kPerfetto && options.report_file.empty()) {
     return Fail("--format perfetto", "is binary", "--report FILE says where it goes");
   }

@@ -206,6 +206,18 @@ TEST(Check, ReportThatCannotBeWrittenStandsOnStderr) {
   EXPECT_TRUE(Has(lines.err, "race-raw  error")) << lines.err;
 }
 
+// What is written replaces its file.
+TEST(Check, AFileThatIsReadIsNotWritten) {
+  const std::string file = Example("r02_streams_bad"), text = "race-raw:another\n";
+  TemporaryFile lines(text, ".supp");
+  for (const char* option : {"--gen-suppressions", "--report"}) {
+    Ran ran = Tool({"check", "--suppressions", lines.path(), option, lines.path(), file});
+    EXPECT_EQ(ran.code, 2) << option;
+    EXPECT_TRUE(Has(ran.err, "is the file of --suppressions, too")) << ran.err;
+  }
+  EXPECT_EQ(ReadFile(lines.path()), text);
+}
+
 TEST(Check, ReadingAndWritingFailDifferently) {
   const std::string file = Example("r02_streams_ok");
   Ran read = Tool({"check", "--suppressions", "/nowhere/x", file});
