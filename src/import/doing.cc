@@ -1,25 +1,18 @@
 #include "src/import/doing.h"
 
-#include <cxxabi.h>
-
 #include <charconv>
-#include <cstdlib>
-#include <string_view>
+#include <utility>
+
+#include "src/base/demangle.h"
 
 namespace ss {
 namespace {
 
 // "void at::native::add_kernel<4, F>(int, F)" -> "add_kernel".
 std::string ShortKernel(const std::string& mangled) {
-  if (!mangled.starts_with("_Z")) return mangled;  // a plain `w` is a type to the demangler
-  int status = 0;
-  char* plain = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
-  std::string name = status == 0 && plain ? plain : mangled;
-  std::free(plain);
-  if (status != 0) return name;
-  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
-  for (size_t at; (at = name.find(kAnonymous)) != std::string::npos;)
-    name.erase(at, kAnonymous.size());
+  std::string name = Demangled(mangled.c_str());
+  if (name == mangled) return name;
+  name = WithoutAnonymous(std::move(name));
   name = name.substr(0, name.find_first_of("<("));
   return name.substr(name.find_last_of(" :") + 1);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "src/base/demangle.h"
 #include "src/report/inlines.h"
 
 namespace ss {

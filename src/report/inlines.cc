@@ -1,11 +1,11 @@
 #include "src/report/inlines.h"
 
-#include <cxxabi.h>
 #include <dwarf.h>
 
 #include <cstdlib>
 #include <memory>
-#include <string_view>
+
+#include "src/base/demangle.h"
 
 namespace ss {
 namespace {
@@ -61,16 +61,6 @@ std::vector<Dwarf_Die> Functions(Dwarf_Die* unit, Dwarf_Addr address) {
 }
 
 }  // namespace
-
-// Only what is mangled: the demangler takes a plain `w` for a type, wchar_t.
-std::string Demangled(const char* symbol) {
-  if (!std::string_view(symbol).starts_with("_Z")) return symbol;
-  int status = 0;
-  char* plain = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
-  std::string text = status == 0 ? plain : symbol;
-  std::free(plain);
-  return text;
-}
 
 void ExpandInlines(Dwfl_Module* module, Dwarf_Addr address, std::vector<Frame>& frames) {
   Dwarf_Addr bias = 0;

@@ -14,7 +14,4 @@ namespace ss {
 // known.
 void ExpandInlines(Dwfl_Module* module, Dwarf_Addr address, std::vector<Frame>& frames);
 
-// The demangled form of a symbol, or the symbol itself.
-std::string Demangled(const char* symbol);
-
 }  // namespace ss

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <map>
 
+#include "src/base/demangle.h"
 #include "src/program/op_names.h"
-#include "src/report/inlines.h"
 
 namespace ss {
 namespace {
@@ -244,10 +244,7 @@ std::string BasisText(const Finding& finding) {
 
 std::string FunctionText(const std::string& function) {
   constexpr size_t kLong = 60;
-  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
-  std::string text = function;
-  for (size_t at; (at = text.find(kAnonymous)) != std::string::npos;)
-    text.erase(at, kAnonymous.size());
+  std::string text = WithoutAnonymous(function);
   if (text.compare(0, 8, "operator") == 0) return text;
   if (size_t open = text.find('('); open != std::string::npos && open != 0) text.resize(open);
   size_t angle = text.find('<');
