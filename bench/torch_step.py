@@ -42,11 +42,22 @@ def operator_ns(x: torch.Tensor, count: int) -> float:
     return (time.perf_counter() - begin) / count * 1e9
 
 
+def turned(kinds: list[str], turn: int) -> list[str]:
+    """Each kind comes first, second and last equally often: a host that slows down slows all of them."""
+    by = turn % len(kinds)
+    return kinds[by:] + kinds[:by]
+
+
+def spread(values: list[float], unit: float) -> str:
+    low, middle, high = statistics.quantiles(values, n=4)
+    return f"{unit * middle:.3f} ({unit * low:.3f} to {unit * high:.3f})"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--plain", action="store_true", help="no turns: the time of a step, as it is")
-    parser.add_argument("--steps", type=int, default=50, help="in one turn")
-    parser.add_argument("--turns", type=int, default=6, help="of each kind")
+    parser.add_argument("--steps", type=int, default=5, help="in one turn")
+    parser.add_argument("--turns", type=int, default=80, help="of each kind")
     parser.add_argument("--warm", type=int, default=100, help="steps before the first turn")
     options = parser.parse_args()
     torch.manual_seed(0)
@@ -80,21 +91,22 @@ def main() -> None:
     kinds = {"off": session.paused, "empty": only_empty, "on": contextlib.nullcontext}
     steps: dict[str, list[float]] = {kind: [] for kind in kinds}
     operators: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for _ in range(options.turns):
-        for kind, context in kinds.items():
-            with context():
+    for turn in range(options.turns):
+        for kind in turned(list(kinds), turn):
+            with kinds[kind]():
+                step()  # the first one after the change is not timed
                 steps[kind].append(seconds(step, options.steps))
-                operators[kind].append(operator_ns(x, 100_000))
+                operators[kind].append(operator_ns(x, 5_000))
     for kind in kinds:
-        print(f"  a step, {kind}: " + " ".join(f"{1e3 * value:.3f}" for value in steps[kind]) + " ms")
+        print(f"  a step, {kind}: {spread(steps[kind], 1e3)} ms; an operator on the CPU: {spread(operators[kind], 1)} ns")
     with session.paused():
         print(f"{empty.operators_of(step)} operators a step, {empty.operators_of(lambda: x.relu_())} in what is timed as one")
-    off, floor, on = (statistics.median(steps[kind]) for kind in kinds)
-    plain, least, watched = (statistics.median(operators[kind]) for kind in kinds)
-    print(f"RATIO torch_step_slowdown {on / off:.3f}")
-    print(f"RATIO torch_step_slowdown_empty_callback {floor / off:.3f}")
-    print(f"RATIO torch_operator_added_ns {watched - plain:.0f}")
-    print(f"RATIO torch_operator_added_ns_empty_callback {least - plain:.0f}")
+    for kind, name in (("on", ""), ("empty", "_empty_callback")):
+        ratios = [watched / off for watched, off in zip(steps[kind], steps["off"])]
+        added = [watched - off for watched, off in zip(operators[kind], operators["off"])]
+        print(f"  on in each turn{name}: {spread(ratios, 1)}")
+        print(f"RATIO torch_step_slowdown{name} {statistics.median(ratios):.3f}")
+        print(f"RATIO torch_operator_added_ns{name} {statistics.median(added):.0f}")
 
 
 if __name__ == "__main__":
