@@ -80,17 +80,15 @@ def main() -> None:
     if helper is None:
         sys.exit(f"torch_operators: {trouble}")
     helper.attach_operators()
-    modules = _torch._Modules(torch, helper)
+    _torch._Modules(torch).tell(helper)
 
     @contextlib.contextmanager
     def attached() -> Iterator[None]:
         helper.pause(0)
-        modules.watch(True)
         try:
             yield
         finally:
             helper.pause(1)
-            modules.watch(False)
 
     @contextlib.contextmanager
     def beside(kind: int) -> Iterator[None]:
@@ -98,7 +96,6 @@ def main() -> None:
             yield
 
     helper.pause(1)
-    modules.watch(False)
     kinds = {
         "nothing": contextlib.nullcontext,
         "empty": empty.attached,

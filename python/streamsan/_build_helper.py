@@ -17,12 +17,13 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _SOURCES = (
     "_torch_allocator.h",
     "_torch_arguments.h",
+    "_torch_callers.h",
     "_torch_experiment.h",
     "_torch_frames.c",
     "_torch_got.h",
@@ -34,9 +35,9 @@ _SOURCES = (
     "_torch_operators.h",
     "_torch_pinned.h",
     "_torch_schema.h",
-    "_torch_silent.h",
     "_torch_table.h",
     "_torch_tensors.h",
+    "_torch_unheard.h",
 )
 _TIMEOUT = 600  # seconds of one compiler call
 
@@ -78,15 +79,35 @@ class Helper:
         self.host_read = library.streamsan_torch_host_read
         self.host_read.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
         self.host_read.restype = None
-        self._name_module = library.streamsan_torch_name_module
-        self._name_module.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-        self._name_module.restype = None
+        self._add_module = library.streamsan_torch_add_module
+        self._add_module.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+        self._add_module.restype = None
+        self._set_parent = library.streamsan_torch_set_parent
+        self._set_parent.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p]
+        self._set_parent.restype = None
+        self._forget_module = library.streamsan_torch_forget_module
+        self._forget_module.argtypes = [ctypes.c_void_p]
+        self._forget_module.restype = None
+        self._on_unknown_module = library.streamsan_torch_on_unknown_module
+        self._on_unknown_module.restype = None
         self._read_counts = library.streamsan_torch_read_counts
         self._read_counts.restype = None
         self.has_python_frames = bool(library.streamsan_torch_has_python_frames())
 
-    def name_module(self, module: object, path: str) -> None:
-        self._name_module(id(module), path.encode())
+    def add_module(self, module: int, kind: str) -> None:
+        """That an nn.Module is there, by its id, and what its class is called."""
+        self._add_module(module, kind.encode())
+
+    def set_parent(self, module: int, parent: int, name: str) -> None:
+        self._set_parent(module, parent, name.encode())
+
+    def forget_module(self, module: int) -> None:
+        self._forget_module(module)
+
+    def on_unknown_module(self, action: Callable[[], None]) -> None:
+        """`action` runs in the main thread, soon after a module ran that was not added."""
+        self._unknown = ctypes.PYFUNCTYPE(None)(action)
+        self._on_unknown_module(self._unknown)
 
     def counts(self) -> _Counts:
         counts = _Counts()

@@ -17,37 +17,68 @@ from ._build_helper import Helper, build
 
 
 class _Modules:
-    """Tells what each module is called: the path of the attribute names below the outermost module that was
-    called, known when that one is called first. Which of them runs is read from Python's frames at each operator."""
+    """Tells what each module is called: whose child it is, when it becomes that. Which of them runs is read from
+    Python's frames at each call that is recorded. Nothing is hooked into the modules' calls: that makes each of them
+    slower, and is among what torch.compile compiles for."""
 
-    def __init__(self, torch: Any, helper: Helper) -> None:
-        self._hooks = torch.nn.modules.module
-        self._compiling = torch.compiler.is_compiling
+    def __init__(self, torch: Any) -> None:
+        self._module = torch.nn.modules.module
+        self._helper: Optional[Helper] = None
+        self._seen: dict[int, weakref.ref[Any]] = {}  # by id(module)
+        self._untold: list[tuple[str, tuple[Any, ...]]] = []  # until there is a helper: its calls
+        listen = getattr(self._module, "register_module_module_registration_hook", None)
+        if listen is not None:
+            listen(self._on_child)
+
+    def tell(self, helper: Helper) -> None:
+        for call, arguments in self._untold:
+            getattr(helper, call)(*arguments)
+        self._untold.clear()
         self._helper = helper
-        self._named: dict[int, weakref.ref[Any]] = {}  # by id(module)
-        self._watching: Any = None
-        self.watch(True)
+        helper.on_unknown_module(lambda: _guarded(self._name_running))
 
-    def watch(self, on: bool) -> None:
-        if self._watching is not None:
-            self._watching.remove()
-        self._watching = self._hooks.register_module_forward_pre_hook(self._hook()) if on else None
+    def _tell(self, call: str, *arguments: Any) -> None:
+        if self._helper is None:
+            self._untold.append((call, arguments))
+        else:
+            getattr(self._helper, call)(*arguments)
 
-    def _hook(self) -> Callable[[Any, Any], None]:
-        compiling, named, name_below = self._compiling, self._named, self._name_below
+    def _see(self, module: Any) -> int:
+        key = id(module)
+        if key not in self._seen:
+            self._seen[key] = weakref.ref(module, lambda _: self._forget(key))
+            self._tell("add_module", key, type(module).__name__)
+        return key
 
-        def enter(module: Any, _inputs: Any) -> None:
-            if compiling() or id(module) in named:
-                return
-            name_below(module)
+    def _forget(self, key: int) -> None:
+        if self._seen.pop(key, None) is not None:
+            self._tell("forget_module", key)
 
-        return enter
+    def _on_child(self, parent: Any, name: str, child: Any) -> None:
+        if child is not None:
+            self._tell("set_parent", self._see(child), self._see(parent), name)
+
+    def _name_running(self) -> None:
+        """Modules that came into being in another way: copied, unpickled, put into their parent's table. Those that
+        run now are named, with all below them."""
+        for frame in sys._current_frames().values():
+            roots = [module for module in self._called(frame) if id(module) not in self._seen]
+            for root in reversed(roots):  # the outermost first
+                self._name_below(root)
+
+    def _called(self, frame: Any) -> list[Any]:
+        file, modules = self._module.__file__, []
+        while frame is not None:
+            if frame.f_code.co_filename == file and frame.f_code.co_name == "_call_impl":
+                modules.append(frame.f_locals["self"])
+            frame = frame.f_back
+        return modules
 
     def _name_below(self, root: Any) -> None:
-        for path, module in root.named_modules():
-            self._helper.name_module(module, path or type(module).__name__)
-            key = id(module)
-            self._named[key] = weakref.ref(module, lambda _, key=key: self._named.pop(key, None))
+        self._see(root)
+        for module in root.modules():
+            for name, child in module.named_children():
+                self._on_child(module, name, child)
 
 
 _state = ""
@@ -71,6 +102,7 @@ def _say(gap: bool, text: str) -> None:
 
 def attach(torch: Any) -> None:
     """Arranges for the rest to happen when `torch` initialises CUDA. Says so where that is over."""
+    global _modules
     if not annotate.active():
         return
     try:
@@ -79,29 +111,28 @@ def attach(torch: Any) -> None:
         if torch.cuda.is_initialized():
             _say(True, "CUDA was in use before the plug-in came: blocks of its allocator are not known")
             return
+        _modules = _Modules(torch)
         torch.cuda._lazy_call(lambda: _guarded(_on_cuda, torch))
     except Exception as error:
         _say(True, f"the plug-in does not know this version ({error!r}): its allocator is not seen")
 
 
 def pause(on: bool) -> None:
-    """Takes out what is called at operators and modules, or puts it in again."""
+    """Takes out what is called at operators, or puts it in again."""
     if _helper is not None:
         _helper.pause(int(on))
-    if _modules is not None:
-        _modules.watch(not on)
 
 
-def _guarded(action: Callable[[Any], None], torch: Any) -> None:
+def _guarded(action: Callable[..., None], *arguments: Any) -> None:
     try:
-        action(torch)
+        action(*arguments)
     except Exception as error:
         _say(True, f"the plug-in failed ({error!r}): what its allocator does is not seen")
 
 
 def _on_cuda(torch: Any) -> None:
     """Right after CUDA was initialised, before the first allocation."""
-    global _helper, _modules
+    global _helper
     with _attaching:
         if _helper is not None:
             return
@@ -126,7 +157,8 @@ def _on_cuda(torch: Any) -> None:
         _say(True, "the allocator of pinned memory is not seen: its reuse is not judged")
     helper.attach_operators()
     _say(False, "operators" if helper.has_python_frames else "operators, without Python lines and modules")
-    _modules = _Modules(torch, helper)
+    if _modules is not None:
+        _modules.tell(helper)
     _watch_reads(torch, helper)
     atexit.register(_guarded, _at_exit, helper)
 

@@ -62,11 +62,11 @@ void OnAlloc(ThreadState& thread, const TraceEntry& entry) {
     NoteLive({PoolOf(entry), static_cast<size_t>(entry.addr_), static_cast<size_t>(entry.size_),
               entry.stream_, static_cast<int>(entry.device_), false});
   }
-  if (thread.depth == 0 || thread.depth > kMaxDepth) return;
-  Frame& frame = thread.frames[thread.depth - 1];
-  frame.alloc_base = entry.addr_;
-  frame.alloc_bytes = entry.size_;
-  frame.alloc_stream = entry.stream_;
+  Frame* frame = Innermost(thread, __builtin_frame_address(0));
+  if (!frame) return;
+  frame->alloc_base = entry.addr_;
+  frame->alloc_bytes = entry.size_;
+  frame->alloc_stream = entry.stream_;
 }
 
 void TellFree(const void* pool, size_t base) {

@@ -26,6 +26,7 @@
 #include "streamsan/annotate.h"
 
 #define MAX_FRAMES 64
+#define MANY_FRAMES 1024
 #define CACHED 1024 /* call sites a thread */
 #define SITE_BYTES 64
 
@@ -155,9 +156,46 @@ static uint64_t call_of(Walk frame) {
   return frame ? (uint64_t)(uintptr_t)frame * 0x9e3779b97f4a7c15u ^ (uint64_t)offset_of(frame) : 0;
 }
 
+/* The program's modules run unnamed where Python cannot name them, however often it is asked. */
+#define MOST_QUESTIONS 1000
+
+static void (*unknown_module)(void);
+static int asked, questions;
+
+static int ask(void* none) {
+  (void)none;
+  __atomic_load_n(&unknown_module, __ATOMIC_ACQUIRE)();
+  __atomic_store_n(&asked, 0, __ATOMIC_RELEASE);
+  return 0; /* anything else is an error of the program's line that runs now */
+}
+
+static uint64_t module_text(PyObject* module) {
+  uint64_t text = streamsan_torch_module_text(module);
+  if (text || !module || !__atomic_load_n(&unknown_module, __ATOMIC_ACQUIRE)) return text;
+  if (__atomic_exchange_n(&asked, 1, __ATOMIC_ACQ_REL)) return 0;
+  int enough = __atomic_add_fetch(&questions, 1, __ATOMIC_RELAXED) > MOST_QUESTIONS;
+  if (enough || Py_AddPendingCall(ask, NULL) != 0)
+    __atomic_store_n(&asked, enough, __ATOMIC_RELEASE);
+  return 0;
+}
+
+__attribute__((visibility("default"))) void streamsan_torch_on_unknown_module(
+    void (*unknown)(void)) {
+  __atomic_store_n(&unknown_module, unknown, __ATOMIC_RELEASE);
+}
+
 uint64_t streamsan_torch_python_call(void) {
   PyThreadState* thread = PyGILState_GetThisThreadState();
   return thread ? call_of(first_frame(thread)) : 0;
+}
+
+int streamsan_torch_python_is_in(uint64_t call) {
+  PyThreadState* thread = PyGILState_GetThisThreadState();
+  Walk frame = thread ? first_frame(thread) : NULL;
+  for (int i = 0; call && frame && i < MANY_FRAMES; ++i, frame = next_frame(frame)) {
+    if (code_of(frame) && call_of(frame) == call) return 1;
+  }
+  return call == 0;
 }
 
 streamsan_torch_place streamsan_torch_python_place(void) {
@@ -170,7 +208,7 @@ streamsan_torch_place streamsan_torch_python_place(void) {
     const Site* site = site_of(code, offset_of(frame));
     if (site->whose == PROGRAM && !place.site) place.site = site->text;
     if (site->whose == MODULE_CALL && !place.module) {
-      place.module = streamsan_torch_module_text(first_local(frame));
+      place.module = module_text(first_local(frame));
     }
     if (place.site && place.module) break;
   }
@@ -183,9 +221,16 @@ __attribute__((visibility("default"))) int streamsan_torch_has_python_frames(voi
 
 uint64_t streamsan_torch_python_call(void) { return 0; }
 
+int streamsan_torch_python_is_in(uint64_t call) { return call == 0; }
+
 streamsan_torch_place streamsan_torch_python_place(void) {
   streamsan_torch_place nowhere = {0, 0};
   return nowhere;
+}
+
+__attribute__((visibility("default"))) void streamsan_torch_on_unknown_module(
+    void (*unknown)(void)) {
+  (void)unknown;
 }
 
 __attribute__((visibility("default"))) int streamsan_torch_has_python_frames(void) { return 0; }

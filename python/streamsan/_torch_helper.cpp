@@ -13,12 +13,12 @@
 #include "_torch_allocator.h"
 #include "_torch_host_allocator.h"
 #include "_torch_operators.h"
-#include "_torch_silent.h"
+#include "_torch_unheard.h"
 
 namespace {
 
 void OnFork() {
-  *This().slot = {};
+  if (streamsan_context* context = streamsan_thread_context()) *context = {};
   streamsan_torch_forked = 1;
 }
 
@@ -81,7 +81,7 @@ int streamsan_torch_forked = 0;
   g_operators = at::addGlobalCallback(
       at::RecordFunctionCallback(OnBegin, OnEnd)
           .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
-  SilenceOperators();
+  StopHearingOperators();
   streamsan_watch_context(AtACall);
 }
 
@@ -95,9 +95,19 @@ int streamsan_torch_forked = 0;
   }
 }
 
-[[gnu::visibility("default")]] void streamsan_torch_name_module(const void* module,
-                                                                const char* path) {
-  g_modules.Set(module, streamsan_text(path));
+[[gnu::visibility("default")]] void streamsan_torch_add_module(const void* module,
+                                                               const char* type) {
+  g_modules.Add(module, type);
+}
+
+[[gnu::visibility("default")]] void streamsan_torch_set_parent(const void* module,
+                                                               const void* parent,
+                                                               const char* name) {
+  g_modules.SetParent(module, parent, name);
+}
+
+[[gnu::visibility("default")]] void streamsan_torch_forget_module(const void* module) {
+  g_modules.Forget(module);
 }
 
 uint64_t streamsan_torch_module_text(const void* module) {

@@ -34,8 +34,13 @@ int streamsan_torch_attach_host_allocator(void);
 /* The CPU reads [base, base + bytes) now; nothing where that is no pinned memory of PyTorch's. */
 void streamsan_torch_host_read(uint64_t base, uint64_t bytes);
 
-/* What reports call the nn.Module at that address. */
-void streamsan_torch_name_module(const void* module, const char* path);
+/* The nn.Module at that address is there; is a child of that parent, by that name; is gone. */
+void streamsan_torch_add_module(const void* module, const char* type);
+void streamsan_torch_set_parent(const void* module, const void* parent, const char* name);
+void streamsan_torch_forget_module(const void* module);
+/* `unknown` is called by Python's main thread, with the GIL, soon after a module was seen running
+ * that nobody has told of. */
+void streamsan_torch_on_unknown_module(void (*unknown)(void));
 uint64_t streamsan_torch_module_text(const void* module); /* 0 = it has no name */
 void streamsan_torch_read_counts(streamsan_torch_counts* counts);
 
@@ -50,6 +55,8 @@ typedef struct streamsan_torch_place {
 streamsan_torch_place streamsan_torch_python_place(void);
 /* Which call Python is at, by its innermost frame: another number, another call. 0 = not known. */
 uint64_t streamsan_torch_python_call(void);
+/* Whether Python is still at that call, or in what it calls. */
+int streamsan_torch_python_is_in(uint64_t call);
 int streamsan_torch_has_python_frames(void);
 
 /* 1 in a forked child: it cannot use CUDA, and the numbers of texts are its parent's. */

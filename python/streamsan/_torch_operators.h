@@ -4,6 +4,7 @@
 #define STREAMSAN_TORCH_OPERATORS_H_
 
 #include <ATen/record_function.h>
+#include <pthread.h>
 #include <string.h>
 
 #include <algorithm>
@@ -59,11 +60,15 @@ struct HostAccess {
 };
 constexpr uint32_t kMaxHostAccesses = 8;  // of one operator
 
-// What every operator needs lies in the first cache line.
+// An operator or a node of autograd's graph that runs. PyTorch tells of the end of those that a
+// callback hears; the others are told apart from what is over by their stack frame
+// (_torch_unheard.h).
 struct alignas(64) Frame {
-  const void* fn = nullptr;
+  const void* fn = nullptr;           // what was heard; null = not heard
+  const void* const* slot = nullptr;  // where its function's return address lies; null = heard
+  const void* returns = nullptr;      // that address
+  uint64_t call = 0;                  // of Python, at its begin
   const Operator* op = nullptr;
-  streamsan_context outer = {};  // what the thread was doing before
   size_t alloc_base = 0;
   bool backward = false;  // a node of autograd's graph
   bool keeps_name =
@@ -72,15 +77,36 @@ struct alignas(64) Frame {
   uint8_t host_accesses = 0;
   size_t alloc_bytes = 0;
   void* alloc_stream = nullptr;
+  streamsan_context context = {};  // of one that is heard: what the thread does directly in it
   HostAccess host[kMaxHostAccesses];
 };
 
+// The thread's stack: nothing outside it is read.
+struct StackBounds {
+  uintptr_t low = 0, high = 0;
+  bool Holds(const void* address) const {
+    auto at = reinterpret_cast<uintptr_t>(address);
+    return at >= low && at < high;
+  }
+};
+
+StackBounds BoundsHere() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
+  void* low = nullptr;
+  size_t bytes = 0;
+  bool known = pthread_attr_getstack(&attributes, &low, &bytes) == 0;
+  pthread_attr_destroy(&attributes);
+  if (!known) return {};
+  return {reinterpret_cast<uintptr_t>(low), reinterpret_cast<uintptr_t>(low) + bytes};
+}
+
 struct ThreadState {
-  streamsan_context* slot = nullptr;  // the capture library's; null = not asked yet
-  streamsan_context unwatched = {};   // stands in for it where there is none
   uint32_t depth = 0;
+  bool at_python_line = false;    // for one call: the line counts that Python is at
   size_t freeing = 0;             // a free was requested and nothing has been heard since ...
   bool freeing_recorded = false;  // ... of a block with recorded streams
+  StackBounds stack = BoundsHere();
   Frame frames[kMaxDepth];
   uint32_t idle = 0;  // operators since the last one whose arguments held pinned memory
   Known known[kCached];
@@ -91,10 +117,6 @@ struct ThreadState {
 ThreadState& This() {
   static thread_local ThreadState* state = nullptr;
   if (!state) state = new ThreadState;
-  if (!state->slot) {
-    state->slot = streamsan_thread_context();
-    if (!state->slot) state->slot = &state->unwatched;
-  }
   return *state;
 }
 
@@ -224,17 +246,17 @@ Forward& ForwardOf(int64_t sequence) {
 
 // Of the operators of one number, that which made the node: the last one that Python calls, since
 // those before made none; and of those inside that one, the outermost.
-bool IsRemembered(uint64_t thread, int64_t sequence) {
+bool IsRemembered(uint64_t thread, int64_t sequence, uint64_t call) {
   if (sequence < 0 || !g_forwards) return true;
   const Forward& forward = ForwardOf(sequence);
   return forward.key.load(std::memory_order_relaxed) == KeyOf(thread, sequence) &&
-         forward.call == streamsan_torch_python_call();
+         forward.call == call;
 }
 
-void Remember(uint64_t thread, int64_t sequence, const streamsan_context& context) {
+void Remember(uint64_t thread, int64_t sequence, uint64_t call, const streamsan_context& context) {
   Forward& forward = ForwardOf(sequence);
   forward.key.store(0, std::memory_order_release);
-  forward.call = streamsan_torch_python_call();
+  forward.call = call;
   forward.context = context;
   forward.key.store(KeyOf(thread, sequence), std::memory_order_release);
 }
@@ -259,6 +281,23 @@ void NoteFill(const Frame& allocating) {
   Count(&g_counts.fills);
 }
 
+// Whether a function that was not heard to end is still running: its return address is on the
+// stack, above all that runs now, and Python has not left the call in which it began. What remains
+// of a function that is over passes only where nobody has written over it since, in the same call.
+bool IsRunning(const Frame& frame, const void* here) {
+  return static_cast<const void*>(frame.slot) > here && *frame.slot == frame.returns &&
+         streamsan_torch_python_is_in(frame.call);
+}
+
+// The innermost that runs, or null. `here` is an address in the stack frame of the caller.
+Frame* Innermost(ThreadState& thread, const void* here) {
+  for (; thread.depth > 0; --thread.depth) {
+    Frame& frame = thread.frames[std::min(thread.depth, kMaxDepth) - 1];
+    if (!frame.slot || IsRunning(frame, here)) return &frame;
+  }
+  return nullptr;
+}
+
 // Whose Python line and module count: that of operators which Python calls, and not of those inside
 // them.
 void EnterOperator(Frame& frame, const Frame* parent, streamsan_context* now) {
@@ -278,30 +317,44 @@ void EnterOperator(Frame& frame, const Frame* parent, streamsan_context* now) {
   if (!frame.keeps_name) now->operator_text = frame.op->text;
 }
 
-// Outside of operators: where Python is whenever a call is recorded.
+// What the thread does directly in frame `depth` - 1.
+streamsan_context ContextAt(ThreadState& thread, uint32_t depth) {
+  streamsan_context now = {};
+  depth = std::min(depth, kMaxDepth);
+  uint32_t heard = depth;
+  while (heard > 0 && thread.frames[heard - 1].slot) --heard;
+  if (heard > 0) now = thread.frames[heard - 1].context;
+  for (uint32_t at = heard; at < depth; ++at) {
+    EnterOperator(thread.frames[at], at ? &thread.frames[at - 1] : nullptr, &now);
+  }
+  return now;
+}
+
+void AtPythonLine(streamsan_context* now) {
+  streamsan_torch_place place = streamsan_torch_python_place();
+  if (place.site) now->site_text = place.site;
+  if (place.module) now->module_text = place.module;
+}
+
+// Whenever a call is recorded: few operators make any.
 void AtACall(streamsan_context* now) {
   if (streamsan_torch_forked) return;
-  if (This().depth != 0) return;
-  streamsan_torch_place place = streamsan_torch_python_place();
-  now->site_text = place.site;
-  now->module_text = place.module;
+  ThreadState& thread = This();
+  Innermost(thread, __builtin_frame_address(0));
+  *now = ContextAt(thread, thread.depth);
+  if (thread.depth == 0 || thread.at_python_line) AtPythonLine(now);
 }
 
 // For one call at which an operator's own line is not the one that counts.
 class HereInPython {
  public:
-  explicit HereInPython(ThreadState& thread) : slot_(*thread.slot), outer_(slot_) {
-    streamsan_torch_place place = streamsan_torch_python_place();
-    if (place.site) slot_.site_text = place.site;
-    if (place.module) slot_.module_text = place.module;
-  }
-  ~HereInPython() { slot_ = outer_; }
+  explicit HereInPython(ThreadState& thread) : thread_(thread) { thread_.at_python_line = true; }
+  ~HereInPython() { thread_.at_python_line = false; }
   HereInPython(const HereInPython&) = delete;
   HereInPython& operator=(const HereInPython&) = delete;
 
  private:
-  streamsan_context& slot_;
-  streamsan_context outer_;
+  ThreadState& thread_;
 };
 
 bool PinnedRange(const at::Tensor& tensor, HostAccess* access) {
@@ -383,30 +436,39 @@ void LookAtArguments(const at::RecordFunction& fn, ThreadState& thread, Frame& f
   }
 }
 
+void SetContext(const at::RecordFunction& fn, ThreadState& thread, Frame& frame, Frame* parent) {
+  frame.context = ContextAt(thread, thread.depth - 1);
+  if (frame.backward) {
+    frame.keeps_name = false;
+    frame.context.operator_text = frame.op->text;
+    return Recall(fn, &frame.context);
+  }
+  EnterOperator(frame, parent, &frame.context);
+  if (IsRemembered(fn.threadId(), fn.seqNr(), frame.call)) return;
+  Remember(fn.threadId(), fn.seqNr(), frame.call, frame.context);
+}
+
+void NoteAFill(const Frame& frame, const Frame* parent) {
+  if (frame.op->kind == kFills && parent && parent->op->kind == kAllocates) NoteFill(*parent);
+}
+
 std::unique_ptr<at::ObserverContext> OnBegin(const at::RecordFunction& fn) {
   if (streamsan_torch_forked) return nullptr;
   ThreadState& thread = This();
   g_lists.LeadNew();
+  Frame* parent = Innermost(thread, __builtin_frame_address(0));
   if (thread.depth++ >= kMaxDepth) return nullptr;
   Frame& frame = thread.frames[thread.depth - 1];
-  Frame* parent = thread.depth > 1 ? &frame - 1 : nullptr;
   frame.fn = &fn;
+  frame.slot = nullptr;
+  frame.call = streamsan_torch_python_call();
   frame.op = Find(thread, fn);
   frame.backward = fn.scope() == at::RecordScope::BACKWARD_FUNCTION;
-  frame.outer = *thread.slot;
   frame.alloc_base = 0;
   frame.host_accesses = 0;
   frame.told_tensors = false;
-  streamsan_context& now = *thread.slot;
-  if (frame.backward) {
-    frame.keeps_name = false;
-    now.operator_text = frame.op->text;
-    Recall(fn, &now);
-  } else {
-    EnterOperator(frame, parent, &now);
-    if (!IsRemembered(fn.threadId(), fn.seqNr())) Remember(fn.threadId(), fn.seqNr(), now);
-  }
-  if (frame.op->kind == kFills && parent && parent->op->kind == kAllocates) NoteFill(*parent);
+  SetContext(fn, thread, frame, parent);
+  NoteAFill(frame, parent);
   if (fn.inputs().empty() || frame.backward || !frame.op->touches) return nullptr;
   if (frame.op->told_at_begin) {
     frame.told_tensors = TellTensors(fn.inputs(), frame.op->signature);
@@ -425,11 +487,10 @@ void OnEnd(const at::RecordFunction& fn, at::ObserverContext*) {
     return;
   }
   for (uint32_t depth = thread.depth; depth > 0; --depth) {
-    if (thread.frames[depth - 1].fn != &fn) continue;
+    if (thread.frames[depth - 1].slot || thread.frames[depth - 1].fn != &fn) continue;
     TellHostAccesses(thread.frames[depth - 1]);
     if (thread.frames[depth - 1].told_tensors) TellNoTensors();
     thread.depth = depth - 1;
-    *thread.slot = thread.frames[depth - 1].outer;
     return;
   }
 }

@@ -15,7 +15,10 @@ from streamsan import _build_helper
 STUB = """
 int streamsan_torch_attach_allocator(char* message, unsigned long size) { return 0; }
 void streamsan_torch_attach_operators(void) {}
-void streamsan_torch_name_module(const void* module, const char* path) {}
+void streamsan_torch_add_module(const void* module, const char* type) {}
+void streamsan_torch_set_parent(const void* module, const void* parent, const char* name) {}
+void streamsan_torch_forget_module(const void* module) {}
+void streamsan_torch_on_unknown_module(void (*unknown)(void)) {}
 void streamsan_torch_read_counts(unsigned long* counts) { counts[3] = 5; }
 int streamsan_torch_has_python_frames(void) { return 1; }
 int streamsan_torch_experiment(const char* name) { return 0; }

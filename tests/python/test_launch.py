@@ -8,6 +8,9 @@ import textwrap
 FAKE_TORCH = """
     print("torch executes")
     class version: cuda = {cuda!r}
+    class nn:
+        class modules:
+            class module: pass
     class cuda:
         calls = []
         @staticmethod

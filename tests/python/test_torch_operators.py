@@ -23,7 +23,7 @@ begin()
 helper, trouble = _build_helper.build(torch)
 assert helper, trouble
 helper.attach_operators()
-modules = _torch._Modules(torch, helper)
+_torch._Modules(torch).tell(helper)
 memory, queues = alloc(), [stream(), stream()]
 
 def touch(queue):
@@ -127,3 +127,47 @@ def test_views_and_operators_made_of_others_name_their_backward(run, heard) -> N
     scope = "PythonDispatchMode"  # PyTorch's own, around what the mode does
     assert printed[:2] == [f"{scope}|program.py:{line}", f"{scope} (backward of aten::expand_as)|program.py:{line}"]
     assert printed[2:] == ([] if "nullcontext" in heard else ["aten::expand aten::expand_as aten::sum"])
+
+
+# Operators whose CPU kernels call the driver: at their begin, and after an operator inside them is over.
+KERNELS = """
+library = torch.library.Library("aten", "IMPL")
+
+def sinh(x):
+    touch(0)
+    return x.clone()
+
+def cosh(x):
+    result = x.clone()
+    touch(1)
+    return result
+
+library.impl("sinh", sinh, "CPU")
+library.impl("cosh", cosh, "CPU")
+x = torch.ones(3)
+"""
+
+
+@pytest.mark.parametrize("text, names", [
+    ("x.sinh(); x.cosh()", ["aten::sinh", "aten::cosh"]),
+    ("x.sinh(); touch(1)", ["aten::sinh", "memset"]),
+    ("torch.ops.aten.sinh(x); torch.ops.aten.cosh(x)", ["aten::sinh", "aten::cosh"]),
+    ("x.cos(); [touch(0) for _ in range(1)]; x.cosh()", ["memset", "aten::cosh"]),
+    ("x.requires_grad_(); x.sinh().sum().backward()", ["aten::sinh", "aten::cosh (backward of aten::sinh)"]),
+], ids=["inside", "after", "boxed", "between", "with a gradient"])  # fmt: skip
+def test_a_call_has_the_name_of_the_innermost_operator_that_runs(run, text: str, names: list[str]) -> None:  # type: ignore[no-untyped-def]
+    show = "hazard = session().report().hazards[0]\nprint(hazard.first.name, hazard.second.name, sep='|')\n"
+    assert run(KERNELS + text + "\n" + show).stdout.splitlines() == ["|".join(names)]
+
+
+def test_a_copied_model_is_named_once_it_has_run(run) -> None:  # type: ignore[no-untyped-def]
+    text = """
+        import copy
+        twin = copy.deepcopy(model)
+        for _ in range(2):
+            check(cuda.cuStreamSynchronize(queues[0]))
+            twin(torch.ones(2, requires_grad=True))
+        touch(1)
+        show([session().report().hazards[0].first])
+    """
+    assert run(text).stdout.split("|")[-1].strip() == "module 1"
