@@ -24,14 +24,19 @@ _SOURCES = (
     "_torch_allocator.h",
     "_torch_arguments.h",
     "_torch_callers.h",
+    "_torch_context.h",
     "_torch_experiment.h",
+    "_torch_forwards.h",
     "_torch_frames.c",
     "_torch_got.h",
+    "_torch_heard.h",
     "_torch_helper.cpp",
     "_torch_helper.h",
+    "_torch_host_accesses.h",
     "_torch_host_allocator.h",
     "_torch_lists.h",
     "_torch_modules.h",
+    "_torch_nodes.h",
     "_torch_operators.h",
     "_torch_pinned.h",
     "_torch_schema.h",
@@ -201,7 +206,7 @@ class _Plan:
             *cxx, "-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-w",
             f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
             "-isystem", os.path.join(folder, "include"), "-isystem", cuda, f"-I{annotate}",
-            os.path.join(_HERE, "_torch_helper.cpp"),
+            "-isystem", sysconfig.get_path("include"), os.path.join(_HERE, "_torch_helper.cpp"),
         ]
         self.link = [f"-L{libraries}", "-lc10", "-lc10_cuda", "-ltorch_cpu", f"-Wl,-rpath,{libraries}", "-ldl"]
         self.version = str(torch.__version__)

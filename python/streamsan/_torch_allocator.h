@@ -16,8 +16,8 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "_torch_context.h"
 #include "_torch_experiment.h"
-#include "_torch_operators.h"
 #include "_torch_table.h"
 
 namespace {

@@ -58,8 +58,9 @@ class ReturnSlot {
 };
 
 struct Caller {
-  const Operator* op = nullptr;  // null = to be heard
-  bool silent = false;
+  enum Kind : uint8_t { kHeard, kUnheard, kSilent, kIgnored };
+  const Operator* op = nullptr;  // of those that are not heard
+  Kind kind = kHeard;
   ptrdiff_t slot = 0;  // ReturnSlot
 };
 
@@ -106,11 +107,8 @@ class Callers {
   }
 
   // "_ZN2at4_ops10add_Tensor4call..." -> "add_Tensor"; "" for any other function.
-  static std::string StructOf(const void* caller) {
+  static std::string StructOf(const char* symbol) {
     constexpr char kStart[] = "_ZN2at4_ops";
-    Dl_info info;
-    if (!dladdr(caller, &info) || !info.dli_sname) return "";
-    const char* symbol = info.dli_sname;
     if (strncmp(symbol, kStart, sizeof kStart - 1) != 0) return "";
     char* name = nullptr;
     size_t length = strtoul(symbol + sizeof kStart - 1, &name, 10);
@@ -119,16 +117,21 @@ class Callers {
   }
 
   Caller CallerAt(const void* address, const void* inner) {
-    std::string name = StructOf(address);
+    Dl_info info;
+    if (!dladdr(address, &info) || !info.dli_sname) return {};
+    // Around each node: what it is called is asked for where it counts.
+    if (strstr(info.dli_sname, "8autograd6Engine")) return {nullptr, Caller::kIgnored, 0};
+    std::string name = StructOf(info.dli_sname);
     if (name.empty()) return {};
     if (names_.empty()) ReadNames();
     auto at = names_.find(name);
     if (at == names_.end()) return {};
     std::optional<c10::OperatorHandle> op = c10::Dispatcher::singleton().findSchema(at->second);
     if (!op) return {};
-    Caller caller{g_operators_seen.Find(op->schema()), IsSilent(*op), 0};
-    if (!caller.silent) caller.slot = ReturnSlot::Find(address, inner);
-    return caller.silent || caller.slot ? caller : Caller();
+    const Operator* known = g_operators_seen.Find(op->schema());
+    if (IsSilent(*op)) return {known, Caller::kSilent, 0};
+    ptrdiff_t slot = ReturnSlot::Find(address, inner);
+    return slot ? Caller{known, Caller::kUnheard, slot} : Caller();
   }
 
   // As PyTorch calls the structs: at::_ops::add_Tensor is aten::add.Tensor. No name that could be

@@ -1,5 +1,5 @@
-// Leads the calls that one library makes to an exported function, its own or another's, through a
-// function of the helper.
+// Leads the calls that the loaded libraries make to an exported function through a function of the
+// helper.
 #ifndef STREAMSAN_TORCH_GOT_H_
 #define STREAMSAN_TORCH_GOT_H_
 
@@ -12,9 +12,10 @@
 namespace {
 
 struct Import {
-  const void* within;  // any address of the library
   const char* symbol;
-  void** slot;  // where its calls find the function; null: not there, or not to be written
+  void* here;          // where the calls go from now on
+  const void* within;  // an address of the library that matters
+  bool led = false;    // that one's calls are
 };
 
 struct Dynamic {
@@ -46,35 +47,47 @@ bool Holds(uintptr_t base, const ElfW(Phdr) & header, uintptr_t address) {
   return address - (base + header.p_vaddr) < header.p_memsz;
 }
 
-int FindImport(dl_phdr_info* info, size_t, void* opaque) {
-  auto* import = static_cast<Import*>(opaque);
-  const ElfW(Phdr)* dynamic = nullptr;
-  bool here = false;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = info->dlpi_phdr[i];
-    if (header.p_type == PT_DYNAMIC) dynamic = &header;
-    here |= header.p_type == PT_LOAD &&
-            Holds(info->dlpi_addr, header, reinterpret_cast<uintptr_t>(import->within));
+// Null where the library makes no such call, or where it was bound at the start and is read-only
+// since.
+void** SlotOf(const dl_phdr_info& info, const char* symbol) {
+  uintptr_t slot = 0;
+  for (int i = 0; i < info.dlpi_phnum && slot == 0; ++i) {
+    if (info.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    slot = Dynamic(info.dlpi_addr, info.dlpi_phdr[i]).OffsetOf(symbol);
   }
-  if (!here || !dynamic) return here;
-  uintptr_t slot = Dynamic(info->dlpi_addr, *dynamic).OffsetOf(import->symbol);
-  if (slot == 0) return 1;
-  slot += info->dlpi_addr;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {  // bound at the start, and read-only since
-    const ElfW(Phdr)& header = info->dlpi_phdr[i];
-    if (header.p_type == PT_GNU_RELRO && Holds(info->dlpi_addr, header, slot)) return 1;
+  if (slot == 0) return nullptr;
+  slot += info.dlpi_addr;
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info.dlpi_phdr[i];
+    if (header.p_type == PT_GNU_RELRO && Holds(info.dlpi_addr, header, slot)) return nullptr;
   }
-  import->slot = reinterpret_cast<void**>(slot);
-  return 1;
+  return reinterpret_cast<void**>(slot);
 }
 
-// False: nothing is led.
-bool LeadImport(const void* within, const char* symbol, void* here) {
-  Import import{within, symbol, nullptr};
-  dl_iterate_phdr(FindImport, &import);
-  if (!import.slot) return false;
-  __atomic_store_n(import.slot, here, __ATOMIC_RELEASE);
-  return true;
+bool IsWithin(const dl_phdr_info& info, const void* address) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info.dlpi_phdr[i];
+    if (header.p_type != PT_LOAD) continue;
+    if (Holds(info.dlpi_addr, header, reinterpret_cast<uintptr_t>(address))) return true;
+  }
+  return false;
+}
+
+int LeadIn(dl_phdr_info* info, size_t, void* opaque) {
+  auto* import = static_cast<Import*>(opaque);
+  if (IsWithin(*info, import->here)) return 0;  // our own call to it
+  void** slot = SlotOf(*info, import->symbol);
+  if (!slot) return 0;
+  __atomic_store_n(slot, import->here, __ATOMIC_RELEASE);
+  import->led |= IsWithin(*info, import->within);
+  return 0;
+}
+
+// False: not in the library that `within` lies in, which may then make such calls as before.
+bool LeadImports(const char* symbol, void* here, const void* within) {
+  Import import{symbol, here, within};
+  dl_iterate_phdr(LeadIn, &import);
+  return import.led;
 }
 
 }  // namespace

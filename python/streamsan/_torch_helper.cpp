@@ -11,8 +11,10 @@
 #include <string>
 
 #include "_torch_allocator.h"
+#include "_torch_arguments.h"
+#include "_torch_context.h"
 #include "_torch_host_allocator.h"
-#include "_torch_operators.h"
+#include "_torch_modules.h"
 #include "_torch_unheard.h"
 
 namespace {
@@ -21,8 +23,6 @@ void OnFork() {
   if (streamsan_context* context = streamsan_thread_context()) *context = {};
   streamsan_torch_forked = 1;
 }
-
-at::CallbackHandle g_operators = 0;
 
 int Fail(char* message, size_t size, const char* text) {
   snprintf(message, size, "%s", text);
@@ -78,21 +78,13 @@ int streamsan_torch_forked = 0;
   if (!g_forwards) g_forwards = new Forward[kForwards];
   g_lists.Attach();
   g_arguments.Attach();
-  g_operators = at::addGlobalCallback(
-      at::RecordFunctionCallback(OnBegin, OnEnd)
-          .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
-  StopHearingOperators();
+  HearOperators();
   streamsan_watch_context(AtACall);
 }
 
 [[gnu::visibility("default")]] void streamsan_torch_pause(int on) {
-  if (g_operators == 0) return;
   g_arguments.Pause(on != 0);
-  if (on) {
-    at::disableCallback(g_operators);
-  } else {
-    at::reenableCallback(g_operators);
-  }
+  PauseHearing(on != 0);
 }
 
 [[gnu::visibility("default")]] void streamsan_torch_add_module(const void* module,

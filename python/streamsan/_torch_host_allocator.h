@@ -8,6 +8,8 @@
 #define STREAMSAN_TORCH_HOST_ALLOCATOR_H_
 
 #include "_torch_allocator.h"
+#include "_torch_arguments.h"
+#include "_torch_pinned.h"
 
 #ifdef STREAMSAN_TORCH_HOST_ALLOCATOR
 #include <ATen/core/CachingHostAllocator.h>

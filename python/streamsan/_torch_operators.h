@@ -1,5 +1,4 @@
-// Which operator runs in each thread, what of pinned memory it touches on the CPU, and whose fills
-// are the allocator's.
+// Operators by their names, and which of them each thread is in.
 #ifndef STREAMSAN_TORCH_OPERATORS_H_
 #define STREAMSAN_TORCH_OPERATORS_H_
 
@@ -15,12 +14,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "_torch_arguments.h"
 #include "_torch_helper.h"
 #include "_torch_lists.h"
-#include "_torch_modules.h"
-#include "_torch_pinned.h"
-#include "_torch_tensors.h"
 #include "streamsan/annotate.h"
 
 namespace {
@@ -30,9 +25,7 @@ streamsan_torch_counts g_counts;
 void Count(uint64_t* counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
 
 constexpr uint32_t kMaxDepth = 128;
-constexpr size_t kCached = 512;   // operators a thread
-constexpr uint32_t kIdle = 4096;  // operators whose arguments held nothing, before they are let go
-constexpr uint64_t kForwards = 1 << 16;  // operators whose backward may still come
+constexpr size_t kCached = 512;  // operators a thread
 
 enum Kind : uint8_t { kPlain, kAllocates, kFills };
 
@@ -60,7 +53,7 @@ struct HostAccess {
 };
 constexpr uint32_t kMaxHostAccesses = 8;  // of one operator
 
-// An operator or a node of autograd's graph that runs. PyTorch tells of the end of those that a
+// An operator or another scope that runs. PyTorch tells of the end of those that a
 // callback hears; the others are told apart from what is over by their stack frame
 // (_torch_unheard.h).
 struct alignas(64) Frame {
@@ -70,7 +63,6 @@ struct alignas(64) Frame {
   uint64_t call = 0;                  // of Python, at its begin
   const Operator* op = nullptr;
   size_t alloc_base = 0;
-  bool backward = false;  // a node of autograd's graph
   bool keeps_name =
       false;  // inside a node written in C++: the node's name says more than its operators'
   bool told_tensors = false;
@@ -163,6 +155,11 @@ class Operators {
     return Make(&schema, schema.name());
   }
 
+  const Operator* FindScope(const std::string& name) {
+    std::lock_guard<std::mutex> guard(lock_);
+    return Make(nullptr, name);
+  }
+
  private:
   const Operator* Make(const c10::FunctionSchema* schema, const std::string& name) {
     std::string key = schema ? name + '.' + schema->overload_name() : name;
@@ -198,12 +195,14 @@ size_t HashOf(std::string_view text) {
   return hash;
 }
 
-// A scope that is no operator: nodes of autograd's graph, and what else has no schema.
-const Operator* FindScope(ThreadState& thread, const at::RecordFunction& fn, const char* name) {
+// A scope that is no operator: a node of autograd's graph, and what else has no schema. `find` is
+// asked for what is not known yet.
+template <class Find>
+const Operator* FindScope(ThreadState& thread, const char* name, Find find) {
   std::string_view text = name;
   const Operator*& known = thread.scopes[HashOf(text) % kCached];
   if (known && known->name == text) return known;
-  const Operator* op = g_operators_seen.Find(fn, name);
+  const Operator* op = find();
   if (!op->lasting) known = op;
   return op;
 }
@@ -218,7 +217,7 @@ const Operator* Find(ThreadState& thread, const at::RecordFunction& fn) {
   Known& second = thread.known[at ^ 1];
   if (known.at == name && !strcmp(known.name, name)) return known.op;
   if (second.at == name && !strcmp(second.name, name)) return second.op;
-  const Operator* op = FindScope(thread, fn, name);
+  const Operator* op = FindScope(thread, name, [&] { return g_operators_seen.Find(fn, name); });
   if (op->lasting && op->name.size() < sizeof known.name) {
     second = known;
     known.at = name;
@@ -226,273 +225,6 @@ const Operator* Find(ThreadState& thread, const at::RecordFunction& fn) {
     memcpy(known.name, op->name.c_str(), op->name.size() + 1);
   }
   return op;
-}
-
-// What a forward operator was doing, for its backward: by autograd's sequence number.
-struct Forward {
-  std::atomic<uint64_t> key{0};
-  uint64_t call = 0;  // of Python
-  streamsan_context context;
-};
-Forward* g_forwards;
-
-uint64_t KeyOf(uint64_t thread, int64_t sequence) {
-  return (thread << 40) + static_cast<uint64_t>(sequence) + 1;
-}
-
-Forward& ForwardOf(int64_t sequence) {
-  return g_forwards[static_cast<uint64_t>(sequence) % kForwards];
-}
-
-// Of the operators of one number, that which made the node: the last one that Python calls, since
-// those before made none; and of those inside that one, the outermost.
-bool IsRemembered(uint64_t thread, int64_t sequence, uint64_t call) {
-  if (sequence < 0 || !g_forwards) return true;
-  const Forward& forward = ForwardOf(sequence);
-  return forward.key.load(std::memory_order_relaxed) == KeyOf(thread, sequence) &&
-         forward.call == call;
-}
-
-void Remember(uint64_t thread, int64_t sequence, uint64_t call, const streamsan_context& context) {
-  Forward& forward = ForwardOf(sequence);
-  forward.key.store(0, std::memory_order_release);
-  forward.call = call;
-  forward.context = context;
-  forward.key.store(KeyOf(thread, sequence), std::memory_order_release);
-}
-
-// A torn read is possible where the table wraps in the middle of it; the key is checked again then.
-void Recall(const at::RecordFunction& fn, streamsan_context* context) {
-  if (fn.seqNr() < 0 || !g_forwards) return;
-  const Forward& forward = ForwardOf(fn.seqNr());
-  uint64_t key = KeyOf(fn.forwardThreadId(), fn.seqNr());
-  if (forward.key.load(std::memory_order_acquire) != key) return;
-  streamsan_context found = forward.context;
-  if (forward.key.load(std::memory_order_acquire) != key) return;
-  context->forward_text = found.operator_text;
-  context->module_text = found.module_text;
-  context->site_text = found.site_text;
-}
-
-void NoteFill(const Frame& allocating) {
-  if (!allocating.alloc_base) return;
-  streamsan_fill(allocating.alloc_stream, reinterpret_cast<void*>(allocating.alloc_base),
-                 allocating.alloc_bytes);
-  Count(&g_counts.fills);
-}
-
-// Whether a function that was not heard to end is still running: its return address is on the
-// stack, above all that runs now, and Python has not left the call in which it began. What remains
-// of a function that is over passes only where nobody has written over it since, in the same call.
-bool IsRunning(const Frame& frame, const void* here) {
-  return static_cast<const void*>(frame.slot) > here && *frame.slot == frame.returns &&
-         streamsan_torch_python_is_in(frame.call);
-}
-
-// The innermost that runs, or null. `here` is an address in the stack frame of the caller.
-Frame* Innermost(ThreadState& thread, const void* here) {
-  for (; thread.depth > 0; --thread.depth) {
-    Frame& frame = thread.frames[std::min(thread.depth, kMaxDepth) - 1];
-    if (!frame.slot || IsRunning(frame, here)) return &frame;
-  }
-  return nullptr;
-}
-
-// Whose Python line and module count: that of operators which Python calls, and not of those inside
-// them.
-void EnterOperator(Frame& frame, const Frame* parent, streamsan_context* now) {
-  if (!parent) {
-    streamsan_torch_place place = streamsan_torch_python_place();
-    now->site_text = place.site;
-    now->module_text = place.module;
-    frame.keeps_name = false;
-  } else if (parent->backward) {
-    streamsan_torch_place place = streamsan_torch_python_place();
-    if (place.site) now->site_text = place.site;
-    if (place.module) now->module_text = place.module;
-    frame.keeps_name = !place.site;
-  } else {
-    frame.keeps_name = parent->keeps_name;
-  }
-  if (!frame.keeps_name) now->operator_text = frame.op->text;
-}
-
-// What the thread does directly in frame `depth` - 1.
-streamsan_context ContextAt(ThreadState& thread, uint32_t depth) {
-  streamsan_context now = {};
-  depth = std::min(depth, kMaxDepth);
-  uint32_t heard = depth;
-  while (heard > 0 && thread.frames[heard - 1].slot) --heard;
-  if (heard > 0) now = thread.frames[heard - 1].context;
-  for (uint32_t at = heard; at < depth; ++at) {
-    EnterOperator(thread.frames[at], at ? &thread.frames[at - 1] : nullptr, &now);
-  }
-  return now;
-}
-
-void AtPythonLine(streamsan_context* now) {
-  streamsan_torch_place place = streamsan_torch_python_place();
-  if (place.site) now->site_text = place.site;
-  if (place.module) now->module_text = place.module;
-}
-
-// Whenever a call is recorded: few operators make any.
-void AtACall(streamsan_context* now) {
-  if (streamsan_torch_forked) return;
-  ThreadState& thread = This();
-  Innermost(thread, __builtin_frame_address(0));
-  *now = ContextAt(thread, thread.depth);
-  if (thread.depth == 0 || thread.at_python_line) AtPythonLine(now);
-}
-
-// For one call at which an operator's own line is not the one that counts.
-class HereInPython {
- public:
-  explicit HereInPython(ThreadState& thread) : thread_(thread) { thread_.at_python_line = true; }
-  ~HereInPython() { thread_.at_python_line = false; }
-  HereInPython(const HereInPython&) = delete;
-  HereInPython& operator=(const HereInPython&) = delete;
-
- private:
-  ThreadState& thread_;
-};
-
-bool PinnedRange(const at::Tensor& tensor, HostAccess* access) {
-  access->base = BaseOf(tensor);
-  if (!access->base || !g_pinned.Contains(access->base)) return false;
-  access->bytes = BytesOf(tensor);
-  return true;
-}
-
-// False: the operator is the device's, and what it does to pinned memory are the driver's copies.
-bool OnTheCpu(const c10::IValue& input) {
-  if (input.isTensor()) return !input.toTensor().defined() || input.toTensor().is_cpu();
-  if (input.isDevice()) return input.toDevice().is_cpu();
-  return true;
-}
-
-struct Argument {
-  uint32_t at;
-  HostAccess access;
-};
-
-constexpr uint32_t kDevices = ~0u;
-
-// How many arguments are pinned (few operators have any), or kDevices.
-uint32_t FindPinned(c10::ArrayRef<const c10::IValue> inputs, Argument* found) {
-  uint32_t count = 0;
-  auto look = [&](uint32_t at, const at::Tensor& tensor) {
-    if (count < kMaxHostAccesses && PinnedRange(tensor, &found[count].access))
-      found[count++].at = at;
-  };
-  for (uint32_t at = 0; at < inputs.size(); ++at) {
-    const c10::IValue& input = inputs[at];
-    if (!OnTheCpu(input)) return kDevices;
-    if (input.isTensor() && input.toTensor().defined()) look(at, input.toTensor());
-    if (!input.isTensorList()) continue;
-    for (const at::Tensor& tensor : input.toTensorVector()) {
-      if (!tensor.is_cpu()) return kDevices;
-      look(at, tensor);
-    }
-  }
-  return count;
-}
-
-// What a CPU operator does to pinned memory, as its schema says. It is told at its end, by the
-// innermost operator that has the memory for an argument: that one does the work, or has the driver
-// do it.
-void FindHostAccesses(const at::RecordFunction& fn, Frame& frame, Frame* parent) {
-  Argument found[kMaxHostAccesses];
-  uint32_t count = FindPinned(fn.inputs(), found);
-  if (count == 0) return;
-  if (parent) parent->host_accesses = 0;
-  if (count == kDevices) return;
-  const std::vector<uint8_t>& modes = frame.op->signature.modes;
-  for (uint32_t i = 0; i < count; ++i) {
-    if (found[i].at >= modes.size()) continue;
-    HostAccess& access = frame.host[frame.host_accesses++] = found[i].access;
-    access.mode = modes[found[i].at] & kWrites ? STREAMSAN_WRITE : STREAMSAN_READ;
-  }
-}
-
-void TellHostAccesses(const Frame& frame) {
-  for (uint32_t i = 0; i < frame.host_accesses; ++i) {
-    const HostAccess& access = frame.host[i];
-    streamsan_host_access(reinterpret_cast<void*>(access.base), access.bytes,
-                          static_cast<streamsan_mode>(access.mode));
-    Count(&g_counts.host_accesses);
-  }
-}
-
-// They are here while somebody asked for them. Pinned memory that is gone for a while is let go of.
-void LookAtArguments(const at::RecordFunction& fn, ThreadState& thread, Frame& frame,
-                     Frame* parent) {
-  if (g_pinned.any()) {
-    thread.idle = 0;
-    FindHostAccesses(fn, frame, parent);
-  } else if (++thread.idle == kIdle) {
-    thread.idle = 0;
-    g_arguments.LetGoOfPinned([] { return g_pinned.any(); });
-  }
-}
-
-void SetContext(const at::RecordFunction& fn, ThreadState& thread, Frame& frame, Frame* parent) {
-  frame.context = ContextAt(thread, thread.depth - 1);
-  if (frame.backward) {
-    frame.keeps_name = false;
-    frame.context.operator_text = frame.op->text;
-    return Recall(fn, &frame.context);
-  }
-  EnterOperator(frame, parent, &frame.context);
-  if (IsRemembered(fn.threadId(), fn.seqNr(), frame.call)) return;
-  Remember(fn.threadId(), fn.seqNr(), frame.call, frame.context);
-}
-
-void NoteAFill(const Frame& frame, const Frame* parent) {
-  if (frame.op->kind == kFills && parent && parent->op->kind == kAllocates) NoteFill(*parent);
-}
-
-std::unique_ptr<at::ObserverContext> OnBegin(const at::RecordFunction& fn) {
-  if (streamsan_torch_forked) return nullptr;
-  ThreadState& thread = This();
-  g_lists.LeadNew();
-  Frame* parent = Innermost(thread, __builtin_frame_address(0));
-  if (thread.depth++ >= kMaxDepth) return nullptr;
-  Frame& frame = thread.frames[thread.depth - 1];
-  frame.fn = &fn;
-  frame.slot = nullptr;
-  frame.call = streamsan_torch_python_call();
-  frame.op = Find(thread, fn);
-  frame.backward = fn.scope() == at::RecordScope::BACKWARD_FUNCTION;
-  frame.alloc_base = 0;
-  frame.host_accesses = 0;
-  frame.told_tensors = false;
-  SetContext(fn, thread, frame, parent);
-  NoteAFill(frame, parent);
-  if (fn.inputs().empty() || frame.backward || !frame.op->touches) return nullptr;
-  if (frame.op->told_at_begin) {
-    frame.told_tensors = TellTensors(fn.inputs(), frame.op->signature);
-  }
-  LookAtArguments(fn, thread, frame, parent);
-  return nullptr;
-}
-
-// One that began elsewhere (before the callback was there, in another thread) is not among the
-// frames; one that is never ended here goes with those around it.
-void OnEnd(const at::RecordFunction& fn, at::ObserverContext*) {
-  if (streamsan_torch_forked) return;
-  ThreadState& thread = This();
-  if (thread.depth > kMaxDepth) {
-    --thread.depth;
-    return;
-  }
-  for (uint32_t depth = thread.depth; depth > 0; --depth) {
-    if (thread.frames[depth - 1].slot || thread.frames[depth - 1].fn != &fn) continue;
-    TellHostAccesses(thread.frames[depth - 1]);
-    if (thread.frames[depth - 1].told_tensors) TellNoTensors();
-    thread.depth = depth - 1;
-    return;
-  }
 }
 
 }  // namespace
