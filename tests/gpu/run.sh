@@ -19,7 +19,7 @@ esac
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 cmake --preset release -B $build -DSTREAMSAN_CUDA=ON -DSTREAMSAN_GPU_PROGRAMS=ON -DSTREAMSAN_TESTS=ON >/dev/null
 targets=(streamsan streamsan_capture)
-[ -z "$samples" ] || targets+=(ablation_oracle)
+[ -z "$samples$pytorch" ] || targets+=(ablation_oracle)
 breadth=(graph_capture graph_input graph_explicit graph_memory graph_update pdl memop vmm async_alloc managed)
 [ -n "$samples$pytorch" ] || targets+=("${breadth[@]/#/breadth_}" breadth_ipc breadth_refused)
 [ -n "$samples$pytorch" ] || targets+=(moe_combine zero3_reduce ep_combine_fill hello_rt_static hello_rt_shared kernels_e2e)
@@ -66,7 +66,7 @@ expect() {
 }
 
 if [ -n "$pytorch" ]; then
-  exec python3 tests/gpu/pytorch.py $build/bin/streamsan
+  exec python3 tests/gpu/pytorch.py $build/bin/streamsan --jobs 12
 fi
 if [ -n "$samples" ]; then
   run_samples

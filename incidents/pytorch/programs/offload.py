@@ -54,7 +54,7 @@ class Offload:
 def main() -> None:
     parser = parts.parser(__doc__ or "")
     parser.set_defaults(layers=2, width=256)
-    parser.add_argument("--without", action="append", default=[], metavar="NAME", help=", ".join(NAMES))
+    parts.add_without(parser, NAMES)
     options = parser.parse_args()
     torch.manual_seed(0)
     model = parts.Model(1000, options.width, options.layers).cuda()

@@ -56,8 +56,12 @@ def parser(doc: str) -> argparse.ArgumentParser:
     return made
 
 
+def add_without(made: argparse.ArgumentParser, names: Sequence[str]) -> None:
+    made.add_argument("--without", action="append", default=[], metavar="NAME", help=", ".join(names))
+
+
 class Order:
-    """The program's ordering calls by name. Those in `without` are left out: each leaves a hazard."""
+    """The program's ordering calls by name. Those in `without` are left out."""
 
     def __init__(self, names: Sequence[str], without: Sequence[str] = ()) -> None:
         unknown = set(without) - set(names)
@@ -72,6 +76,14 @@ class Order:
     def wait(self, name: str, consumer: torch.cuda.Stream, producer: torch.cuda.Stream) -> None:
         if self._kept(name):
             consumer.wait_stream(producer)
+
+    def event(self, name: str, consumer: torch.cuda.Stream, event: torch.cuda.Event) -> None:
+        if self._kept(name):
+            consumer.wait_event(event)
+
+    def work(self, name: str, work: torch.distributed.Work) -> None:
+        if self._kept(name):
+            work.wait()
 
     def record(self, name: str, tensor: torch.Tensor, stream: torch.cuda.Stream) -> None:
         if self._kept(name):

@@ -9,121 +9,28 @@ import torch
 from torch import nn
 
 import parts
+import sides
 
-NAMES = (
-    "ring-reuse", "batch-wait", "batch-record", "norm-wait", "norm-record", "average-wait", "average-back",
-    "loss-wait", "loss-record", "loss-host", "evaluation-wait", "evaluation-back", "score-wait",
-)  # fmt: skip
-RING = 3
+NAMES = (*sides.BATCHES, "norm-wait", "norm-record", *sides.AVERAGE, *sides.LOSSES, *sides.EVALUATION)
 
 
-class Prefetcher:
-    """Batches come through a ring of pinned buffers, one ahead, on a stream of their own."""
-
+class Images(sides.Prefetcher):
     def __init__(self, batch: int, size: int, order: parts.Order) -> None:
-        self.order, self.stream = order, torch.cuda.Stream()
-        self.pixels = [torch.empty(batch, 3, size, size, pin_memory=True) for _ in range(RING)]
-        self.labels = [torch.empty(batch, dtype=torch.long, pin_memory=True) for _ in range(RING)]
-        self.copied = [torch.cuda.Event() for _ in range(RING)]
+        self.shape = (batch, 3, size, size)
         self.mean = torch.tensor([0.5, 0.4, 0.3], device="cuda").view(1, 3, 1, 1)
-        self.stream.wait_stream(torch.cuda.current_stream())
-        self.count = 0
-        self.preload()
+        super().__init__(order)
 
-    def preload(self) -> None:
-        slot, self.count = self.count % RING, self.count + 1
-        self.order.host("ring-reuse", self.copied[slot])
-        self.pixels[slot].uniform_()
-        self.labels[slot].random_(10)
-        with torch.cuda.stream(self.stream):
-            self.images = self.pixels[slot].to("cuda", non_blocking=True).sub_(self.mean)
-            self.targets = self.labels[slot].to("cuda", non_blocking=True)
-            self.copied[slot].record()
+    def buffers(self) -> tuple[torch.Tensor, ...]:
+        labels = torch.empty(self.shape[0], dtype=torch.long, pin_memory=True)
+        return torch.empty(self.shape, pin_memory=True), labels
 
-    def next(self) -> tuple[torch.Tensor, torch.Tensor]:
-        current = torch.cuda.current_stream()
-        self.order.wait("batch-wait", current, self.stream)
-        images, targets = self.images, self.targets
-        self.order.record("batch-record", images, current)
-        targets.record_stream(current)
-        self.preload()
-        return images, targets
+    def fill(self, buffers: tuple[torch.Tensor, ...]) -> None:
+        buffers[0].uniform_()
+        buffers[1].random_(10)
 
-
-class Average:
-    """A moving average of the weights, kept on a stream of its own."""
-
-    def __init__(self, model: nn.Module, order: parts.Order) -> None:
-        self.order, self.stream = order, torch.cuda.Stream()
-        self.weights = list(model.parameters())
-        self.average = [weight.detach().clone() for weight in self.weights]
-        self.stream.wait_stream(torch.cuda.current_stream())
-
-    def update(self) -> None:
-        self.order.wait("average-wait", self.stream, torch.cuda.current_stream())
-        with torch.cuda.stream(self.stream), torch.no_grad():
-            for average, weight in zip(self.average, self.weights):
-                average.lerp_(weight, 0.01)
-
-    def before_step(self) -> None:
-        self.order.wait("average-back", torch.cuda.current_stream(), self.stream)
-
-
-class Losses:
-    """Each step's loss comes to the host a few steps later, without holding the step up."""
-
-    def __init__(self, order: parts.Order) -> None:
-        self.order, self.stream = order, torch.cuda.Stream()
-        self.host = [torch.zeros(1, pin_memory=True) for _ in range(RING)]
-        self.there = [torch.cuda.Event() for _ in range(RING)]
-        self.seen: list[float] = []
-
-    def log(self, step: int, loss: torch.Tensor) -> None:
-        slot = step % RING
-        if step >= RING:
-            self.order.host("loss-host", self.there[slot])
-            self.seen.append(self.host[slot].item())
-        self.order.wait("loss-wait", self.stream, torch.cuda.current_stream())
-        with torch.cuda.stream(self.stream):
-            self.host[slot].copy_(loss.view(1), non_blocking=True)
-            self.there[slot].record()
-        self.order.record("loss-record", loss, self.stream)
-
-
-class Norms:
-    """The norms of the gradients, of which backward makes new ones in every step."""
-
-    def __init__(self, order: parts.Order) -> None:
-        self.order, self.stream, self.norms = order, torch.cuda.Stream(), []
-
-    def take(self, weights: list[nn.Parameter]) -> None:
-        self.order.wait("norm-wait", self.stream, torch.cuda.current_stream())
-        with torch.cuda.stream(self.stream):
-            self.norms = [weight.grad.norm() for weight in weights]
-        for weight in weights:
-            self.order.record("norm-record", weight.grad, self.stream)
-
-
-class Evaluation:
-    """The averaged weights' predictions, while training goes on."""
-
-    def __init__(self, model: nn.Module, average: Average, order: parts.Order) -> None:
-        self.order, self.stream, self.average = order, torch.cuda.Stream(), average
-        self.model = model
-        self.names = [name for name, _ in model.named_parameters()]
-        self.images = torch.rand(8, 3, 32, 32, device="cuda")
-        self.stream.wait_stream(torch.cuda.current_stream())
-
-    def run(self) -> float:
-        self.order.wait("evaluation-wait", self.stream, self.average.stream)
-        with torch.cuda.stream(self.stream), torch.no_grad():
-            weights = dict(zip(self.names, self.average.average))
-            score = torch.func.functional_call(self.model, weights, (self.images,)).softmax(-1).max(-1).values
-        self.order.wait("evaluation-back", self.average.stream, self.stream)
-        self.order.wait("score-wait", torch.cuda.current_stream(), self.stream)
-        mean = score.mean()
-        score.record_stream(torch.cuda.current_stream())
-        return mean.item()
+    def copy(self, buffers: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        images, targets = super().copy(buffers)
+        return images.sub_(self.mean), targets
 
 
 def network() -> nn.Module:
@@ -136,16 +43,16 @@ def network() -> nn.Module:
 
 def main() -> None:
     parser = parts.parser(__doc__ or "")
-    parser.add_argument("--without", action="append", default=[], metavar="NAME", help=", ".join(NAMES))
+    parts.add_without(parser, NAMES)
     options = parser.parse_args()
     order = parts.Order(NAMES, options.without)
     torch.manual_seed(0)
     model = network().cuda()
     weights = list(model.parameters())
     optimizer = torch.optim.SGD(weights, lr=0.01, momentum=0.9, foreach=False)
-    batches = Prefetcher(options.batch, 32, order)
-    average, losses, norms = Average(model, order), Losses(order), Norms(order)
-    evaluation = Evaluation(model, average, order)
+    batches = Images(options.batch, 32, order)
+    average, losses, norms = sides.Average(weights, order), sides.Losses(order), sides.Norms(order)
+    evaluation = sides.Evaluation(model, average, torch.rand(8, 3, 32, 32, device="cuda"), order)
     score = 0.0
     for step in range(options.steps):
         images, targets = batches.next()

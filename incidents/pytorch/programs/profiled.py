@@ -1,4 +1,4 @@
-"""A few training steps under torch.profiler, which has to see its kernels beside StreamSan."""
+"""A few training steps under torch.profiler, which has to see the same of the device with StreamSan beside it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ def main() -> None:
             loss.backward()
             optimizer.step()
         torch.cuda.synchronize()
-    kernels = [event for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
-    print(f"profiled: {len(kernels)} events of the device, {len(profile.key_averages())} names, loss {loss.item():.3f}")
+    device = [event.name for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    if not device:
+        raise SystemExit("the profiler saw nothing of the device")
+    print(f"loss {loss.item():.3f}")
+    print(f"profiled: {len(device)} events of the device with {len(set(device))} names")
 
 
 if __name__ == "__main__":

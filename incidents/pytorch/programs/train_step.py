@@ -13,7 +13,11 @@ import parts
 def main() -> None:
     parser = parts.parser(__doc__ or "")
     parser.set_defaults(batch=4)
+    parser.add_argument("--loaded", default="", help="a library without which this is an error")
     options = parser.parse_args()
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        if options.loaded not in maps.read():
+            raise SystemExit(f"{options.loaded} is not loaded")
     torch.manual_seed(0)
     model = parts.Model(1000, options.width, options.layers).cuda()
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
