@@ -45,7 +45,9 @@ NEEDED = {
     "offload": ("gradient-wait", "gradient-record", "gradient-host", "forward-wait"),
     "compiled": (*BATCHES, "norm-wait", "norm-record", *AVERAGE, *LOSSES, *SCORES),
     # Not loss-host: the host waits for the batch before, which came after the loss that it reads.
-    "graphed": ("input-host", "input-back", "input-wait", "norm-wait", "norm-back", *AVERAGE, "loss-wait", "loss-back", *SCORES),
+    "graphed": (
+        "input-host", "input-back", "input-wait", "norm-wait", "norm-back", *AVERAGE, "loss-wait", "loss-back", *SCORES,
+    ),
     "ddp": (*BATCHES, "norm-wait", "norm-back", *AVERAGE, "mean-wait", *LOSSES, *SCORES),
     "moe_combine": ("combine-ready", "combine-wait", "gradient-ready", "gradient-wait"),
     "zero3_reduce": (
@@ -131,8 +133,8 @@ def incident(name: str, faults: tuple[str, ...], fixes: tuple[str, ...], **expec
         made.append(Case(launch(path, *long), False, gpus, says=": finite", weight=weight))
         for fault in faults:
             made.append(Case(launch(path, "--fault", fault), True, gpus, weight=gpus, **expected))
-            made += [Case(launch(path, *long, "--fault", fault, "--fix", fix), False, gpus, says=": finite", weight=weight)
-                     for fix in fixes if gpus == 1 or fix != "record"]  # fmt: skip
+            fixed = [launch(path, *long, "--fault", fault, "--fix", fix) for fix in fixes if gpus == 1 or fix != "record"]
+            made += [Case(words, False, gpus, says=": finite", weight=weight) for words in fixed]
     made += [Case(program(path, "--without", call), True) for call in NEEDED[name]]
     made += [Case(program(path, "--without", call), False) for call in NEEDLESS.get(name, ())]
     return made
@@ -176,7 +178,8 @@ def neighbours(jemalloc: str) -> list[Case]:
     made = [Case(program(PROGRAMS / "profiled.py"), False, kind="profiler", weight=3)]
     tests = ("-m", "pytest", "-p", "streamsan.pytest_plugin", "-p", "no:cacheprovider", "--streamsan", "-q")
     words = (sys.executable, *tests, str(ROOT / "tests/gpu/watched_cases.py"))
-    made.append(Case(words, True, kind="pytest", says="1 failed, 2 passed", options=("--error-exitcode", "1"), weight=3))
+    exits = ("--error-exitcode", "1")
+    made.append(Case(words, True, kind="pytest", says="1 failed, 2 passed", options=exits, weight=3))
     if jemalloc:
         words = program(PROGRAMS / "train_step.py", "--steps", "50", "--loaded", "libjemalloc")
         made.append(Case(words, False, preload=jemalloc, weight=3))
@@ -244,7 +247,8 @@ class Runner:
             if said is None:
                 return f"exit code {code}, no report\n{output[-2000:]}", ""
             trouble = judge(case, code, said, output)
-            note = "data not finite: the fault struck" if case.hazards and "NOT FINITE" in output and not case.says else ""
+            struck = case.hazards and not case.says and "NOT FINITE" in output
+            note = "data not finite: the fault struck" if struck else ""
             trial = self.confirm and not trouble and case.hazards and case.kind == "run" and not case.options
             if trial:
                 note = "; ".join(filter(None, [note, self.try_out(case, number, folder, trace)]))
@@ -253,7 +257,8 @@ class Runner:
     def ablate(self, case: Case, number: int, folder: str) -> tuple[str, str]:
         trace = os.path.join(folder, f"{number}.traces")
         os.makedirs(trace, exist_ok=True)
-        code, output = self.call([self.streamsan, "record", "-o", trace, "--", *case.words], self.environment(case, number))
+        command = [self.streamsan, "record", "-o", trace, "--", *case.words]
+        code, output = self.call(command, self.environment(case, number))
         traces = by_size(trace)
         if code != 0 or not traces:
             return f"exit code {code}, {len(traces)} traces\n{output[-2000:]}", ""
@@ -269,21 +274,21 @@ class Runner:
         """One more run of a case for each of its first hazards, until one is confirmed."""
         outcomes = []
         environment = self.environment(case, number)
-        for path in by_size(trace)[:1]:
-            for alias in ("H1", "H2"):
-                report = os.path.join(folder, f"{number}.{path.stem}.{alias}.json")
-                options = ["--confirm", alias, "--from", str(path), "--hold", "2", "--format", "json", "--report", report]
-                code, output = self.call([self.streamsan, "run", *options, "--", *case.words], environment)
-                said = read(report)
-                if said is None:
-                    words = output.strip().splitlines()
-                    outcomes.append(f"{alias}: {words[-1][:160] if words else f'exit code {code}'}")
-                    continue
-                seen = [trial["outcome"] for trial in said["trials"]]
-                if "confirmed" in seen:
-                    self.trials["confirmed"] += 1
-                    return f"{alias} confirmed"
-                outcomes.append(f"{alias} {'/'.join(sorted(set(seen))) or 'no trial'}")
+        traces = by_size(trace)
+        for alias in ("H1", "H2") if traces else ():
+            report = os.path.join(folder, f"{number}.{alias}.json")
+            options = ["--confirm", alias, "--from", str(traces[0]), "--hold", "2", "--format", "json", "--report", report]
+            code, output = self.call([self.streamsan, "run", *options, "--", *case.words], environment)
+            said = read(report)
+            if said is None:
+                words = output.strip().splitlines()
+                outcomes.append(f"{alias}: {words[-1][:160] if words else f'exit code {code}'}")
+                continue
+            seen = [trial["outcome"] for trial in said["trials"]]
+            if "confirmed" in seen:
+                self.trials["confirmed"] += 1
+                return f"{alias} confirmed"
+            outcomes.append(f"{alias} {'/'.join(sorted(set(seen))) or 'no trial'}")
         self.trials["not confirmed"] += 1
         return "NOT CONFIRMED: " + ", ".join(outcomes)
 
@@ -346,7 +351,7 @@ def explained(case: Case, hazards: list[dict[str, Any]]) -> bool:
 
 
 def explanations(hazards: list[dict[str, Any]]) -> list[str]:
-    return [f"{hazard['code']}: {hazard['root_cause']} Fix: {hazard['fix'] and hazard['fix']['text']}" for hazard in hazards]
+    return [f"{hazard['code']}: {hazard['root_cause']} Fix: {(hazard['fix'] or {'text': ''})['text']}" for hazard in hazards]
 
 
 def find_jemalloc(streamsan: str) -> str:

@@ -1,6 +1,6 @@
 """Tests of a program's own, for `pytest --streamsan`: the one with a race fails, the others pass.
 
-    streamsan run --error-exitcode 1 -- python3 -m pytest -p streamsan.pytest_plugin --streamsan tests/gpu/watched_cases.py
+    python3 -m pytest --streamsan tests/gpu/watched_cases.py
 """
 
 import pytest
