@@ -61,6 +61,7 @@ typedef struct streamsan_table {
   void (*pause)(uint32_t on);
   void (*operator_tensors)(const uint64_t* triples, uint32_t count, uint32_t complete);
   void (*watch_context)(void (*refresh)(streamsan_context* context));
+  uint32_t (*wants_stacks)(void);
 } streamsan_table;
 
 static inline const streamsan_table* streamsan_find(void) {
@@ -165,6 +166,14 @@ static inline streamsan_context* streamsan_thread_context(void) {
  * texts (streamsan_text), nothing else. One a process: the last one counts. */
 static inline void streamsan_watch_context(void (*refresh)(streamsan_context* context)) {
   STREAMSAN_CALL_(watch_context, refresh);
+}
+
+/* Whether call stacks are recorded, for a plug-in that has lines of its own to tell (site_text). */
+static inline int streamsan_wants_stacks(void) {
+  const streamsan_table* t = streamsan_find();
+  return t && t->size > offsetof(streamsan_table, wants_stacks) && t->wants_stacks
+             ? (int)t->wants_stacks()
+             : 1;
 }
 
 /* A framework's plug-in says what it sees (gap = 0), or what it cannot see: then the report's

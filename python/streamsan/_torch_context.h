@@ -35,6 +35,17 @@ Frame* Innermost(ThreadState& thread, const void* here) {
   return nullptr;
 }
 
+// Where Python is, in what runs as `frame` and nothing that is in it. An operator that is written
+// in Python is somewhere else each time.
+streamsan_torch_place PlaceOf(Frame& frame) {
+  bool in_python = streamsan_torch_python_call() != frame.call;
+  if (frame.placed && !in_python) return frame.place;
+  streamsan_torch_place place = streamsan_torch_python_place();
+  if (!in_python) frame.place = place;
+  frame.placed |= !in_python;
+  return place;
+}
+
 // Whose Python line and module count: that of operators which Python calls, and not of those inside
 // them. In a node of autograd's graph, that which the node has from its forward, unless Python runs
 // there, too.
@@ -42,7 +53,7 @@ void EnterOperator(Frame& frame, const Frame* parent, bool in_node, streamsan_co
   if (parent) {
     frame.keeps_name = parent->keeps_name;
   } else {
-    streamsan_torch_place place = streamsan_torch_python_place();
+    streamsan_torch_place place = PlaceOf(frame);
     if (place.site || !in_node) now->site_text = place.site;
     if (place.module || !in_node) now->module_text = place.module;
     frame.keeps_name = in_node && !place.site;

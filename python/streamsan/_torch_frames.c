@@ -200,7 +200,8 @@ int streamsan_torch_python_is_in(uint64_t call) {
 
 streamsan_torch_place streamsan_torch_python_place(void) {
   streamsan_torch_place place = {0, 0};
-  PyThreadState* thread = streamsan_torch_forked ? NULL : PyGILState_GetThisThreadState();
+  int wanted = streamsan_torch_places && !streamsan_torch_forked;
+  PyThreadState* thread = wanted ? PyGILState_GetThisThreadState() : NULL;
   Walk frame = thread ? first_frame(thread) : NULL;
   for (int i = 0; frame && i < MAX_FRAMES; ++i, frame = next_frame(frame)) {
     PyCodeObject* code = code_of(frame);

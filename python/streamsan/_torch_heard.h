@@ -41,6 +41,7 @@ std::unique_ptr<at::ObserverContext> OnBegin(const at::RecordFunction& fn) {
   frame.alloc_base = 0;
   frame.host_accesses = 0;
   frame.told_tensors = false;
+  frame.placed = false;
   SetContext(fn, thread, frame);
   NoteAFill(frame, parent);
   if (fn.inputs().empty() || !frame.op->touches) return nullptr;

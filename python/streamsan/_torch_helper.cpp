@@ -34,6 +34,7 @@ int Fail(char* message, size_t size, const char* text) {
 extern "C" {
 
 int streamsan_torch_forked = 0;
+int streamsan_torch_places = 1;
 
 [[gnu::visibility("default")]] int streamsan_torch_attach_allocator(char* message, size_t size) {
   try {
@@ -78,6 +79,7 @@ int streamsan_torch_forked = 0;
   if (!g_forwards) g_forwards = new Forward[kForwards];
   g_lists.Attach();
   g_arguments.Attach();
+  streamsan_torch_places = streamsan_wants_stacks();
   HearOperators();
   streamsan_watch_context(AtACall);
 }

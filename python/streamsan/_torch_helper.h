@@ -59,6 +59,8 @@ uint64_t streamsan_torch_python_call(void);
 int streamsan_torch_python_is_in(uint64_t call);
 int streamsan_torch_has_python_frames(void);
 
+/* 0 where no call stacks are wanted: then Python has no place either. */
+extern int streamsan_torch_places;
 /* 1 in a forked child: it cannot use CUDA, and the numbers of texts are its parent's. */
 extern int streamsan_torch_forked;
 

@@ -69,7 +69,9 @@ struct alignas(64) Frame {
   uint8_t host_accesses = 0;
   size_t alloc_bytes = 0;
   void* alloc_stream = nullptr;
-  streamsan_context context = {};  // of one that is heard: what the thread does directly in it
+  bool placed = false;               // it has `place`, which stays while it runs
+  streamsan_torch_place place = {};  // of one that is not heard
+  streamsan_context context = {};    // of one that is heard: what the thread does directly in it
   HostAccess host[kMaxHostAccesses];
 };
 

@@ -46,6 +46,7 @@ Frame* Push(ThreadState& thread, const Operator* op, const void* const* slot, ui
   frame.op = op;
   frame.alloc_base = 0;
   frame.told_tensors = false;
+  frame.placed = false;
   frame.host_accesses = 0;
   return &frame;
 }

@@ -78,6 +78,7 @@ class _Table(ctypes.Structure):
         ("pause", ctypes.CFUNCTYPE(None, _U32)),
         ("operator_tensors", ctypes.CFUNCTYPE(None, _POINTER, _U32, _U32)),
         ("watch_context", ctypes.CFUNCTYPE(None, _POINTER)),
+        ("wants_stacks", ctypes.CFUNCTYPE(_U32)),
     ]
 
 

@@ -177,6 +177,8 @@ uint64_t Text(const char* text) {
 
 streamsan_context* ThreadContext() { return &t_context; }
 
+uint32_t WantsStacks() { return TheOptions().stacks; }
+
 void WatchContext(void (*refresh)(streamsan_context*)) {
   g_refresh_context.store(refresh, std::memory_order_release);
 }
@@ -246,6 +248,7 @@ extern "C"
         .pause = Pause,
         .operator_tensors = OperatorTensors,
         .watch_context = WatchContext,
+        .wants_stacks = WantsStacks,
 };
 
 }  // namespace ss::capture

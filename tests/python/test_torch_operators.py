@@ -63,11 +63,12 @@ def show(places):
 def run(run_python, command, python_path, tmp_path):  # type: ignore[no-untyped-def]
     (tmp_path / "driver.py").write_text(DRIVER)
 
-    def go(text: str) -> "subprocess.CompletedProcess[str]":
+    def go(text: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         before = (command, "run", "--", TORCH_PYTHON)
         program = PROGRAM + textwrap.dedent(text)
         path = f"{python_path}:{tmp_path}"
-        done = run_python(program, before=before, interpreter=(), PYTHONPATH=path, LD_LIBRARY_PATH=_vgpu())
+        environment.update(PYTHONPATH=path, LD_LIBRARY_PATH=_vgpu())
+        done = run_python(program, before=before, interpreter=(), **environment)
         assert "Traceback" not in done.stderr, done.stderr
         return done
 
@@ -171,3 +172,12 @@ def test_a_copied_model_is_named_once_it_has_run(run) -> None:  # type: ignore[n
         show([session().report().hazards[0].first])
     """
     assert run(text).stdout.split("|")[-1].strip() == "module 1"
+
+
+def test_without_stacks_there_are_names_and_no_lines(run) -> None:  # type: ignore[no-untyped-def]
+    text = """
+        model(torch.ones(2, requires_grad=True)).sum().backward()
+        hazard = session().report().hazards[0]
+        print(hazard.first.name, hazard.second.name, len(hazard.first.stack) + len(hazard.second.stack), sep="|")
+    """
+    assert run(text, STREAMSAN_OPTIONS="stacks=0").stdout.strip() == "Touch|TouchBackward (backward of Touch)|0"

@@ -173,7 +173,7 @@ def frames_library(tmp_path: pathlib.Path) -> str:
     package = pathlib.Path(streamsan.__file__).parent
     stub = tmp_path / "stub.c"
     module_text = "unsigned long streamsan_torch_module_text(const void* module) { return (unsigned long)module; }"
-    stub.write_text(f"int streamsan_torch_forked = 0;\n{module_text}\n")
+    stub.write_text(f"int streamsan_torch_forked = 0, streamsan_torch_places = 1;\n{module_text}\n")
     library = str(tmp_path / "frames.so")
     words = ["cc", "-shared", "-fPIC", "-O2", "-DSTREAMSAN_PYTHON_FRAMES", f"-I{include}", f"-I{package / 'include'}"]
     subprocess.run([*words, str(package / "_torch_frames.c"), str(stub), "-o", library], check=True)
