@@ -22,20 +22,20 @@ NAMES = ("comm-wait", "result-wait", "tokens-comm", "tokens-compute", "result-co
 class Combine:
     def __init__(self, options) -> None:  # type: ignore[no-untyped-def]
         self.comm = torch.cuda.Stream()
-        self.order = common.Order(NAMES, options.without)
-        self.late = options.fault == "alloc-after-wait" and options.fix != "alloc-before-wait"
-        self.fix = options.fix
+        self.order = common.Order(NAMES, options.without, options.warm)
+        self.fault, self.fix = options.fault, options.fix
 
     def start(self, tokens: torch.Tensor) -> torch.Tensor:
         """The result is written when `wait` is through; until then other work may go on."""
         compute = torch.cuda.current_stream()
-        if not self.late:
+        late = self.fault == "alloc-after-wait" and self.order.faulty and self.fix != "alloc-before-wait"
+        if not late:
             result = torch.empty_like(tokens)
         self.order.wait("comm-wait", self.comm, compute)
-        if self.late and self.fix == "alloc-on-comm":
+        if late and self.fix == "alloc-on-comm":
             with torch.cuda.stream(self.comm):
                 result = torch.empty_like(tokens)
-        elif self.late:
+        elif late:
             result = torch.empty_like(tokens)
         if self.fix == "wait":
             self.comm.wait_stream(compute)
@@ -59,6 +59,7 @@ def main() -> None:
     expert = torch.rand(options.hidden, device="cuda")
     total = torch.zeros((), device="cuda")
     for _ in range(options.steps):
+        combine.order.step()
         tokens = torch.randn(options.tokens, options.hidden, device="cuda")
         common.delay(options.delay)
         result = combine.start(tokens)

@@ -29,18 +29,18 @@ class Exchange:
         self.stream = torch.cuda.Stream()
         self.missing = options.fault.removeprefix("missing-")
         self.fix, self.cycles = options.fix, options.delay
-        self.order = common.Order(WAITS, options.without)
+        self.order = common.Order(WAITS, options.without, options.warm)
         self.held: list[torch.Tensor] = []
 
     def register(self, what: str, tensor: torch.Tensor, stream: torch.cuda.Stream) -> None:
-        if what != self.missing or self.fix == "record":
+        if what != self.missing or not self.order.faulty or self.fix == "record":
             tensor.record_stream(stream)
         elif self.fix == "hold":
             self.held.append(tensor)
 
     def delay(self, what: str) -> None:
         """Where `what` is read: late, if it is the one that is not registered."""
-        common.delay(self.cycles if what == self.missing else 0)
+        common.delay(self.cycles if what == self.missing and self.order.faulty else 0)
 
     def send(self, source: torch.Tensor, ready: torch.cuda.Event, kind: str) -> tuple[torch.Tensor, torch.cuda.Event]:
         """Memory of the communication stream, and the event after which it can be read."""
@@ -145,6 +145,7 @@ def main() -> None:
     exchange = Exchange(options)
     expert = torch.rand(options.hidden, device="cuda")
     for _ in range(options.steps):
+        exchange.order.step()
         norms = step(exchange, expert, options)
     common.finish("moe_combine", norms)
 

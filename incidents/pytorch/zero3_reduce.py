@@ -30,7 +30,7 @@ class Reducer:
     def __init__(self, model: torch.nn.Module, ranks: int, options) -> None:  # type: ignore[no-untyped-def]
         self.stream, self.network = torch.cuda.Stream(), torch.cuda.Stream()
         self.fault, self.fix, self.ranks = options.fault, options.fix, ranks
-        self.order = common.Order(NAMES, options.without)
+        self.order = common.Order(NAMES, options.without, options.warm)
         size = max(parameter.numel() for parameter in model.parameters())
         self.buckets = [torch.zeros(size, device="cuda") for _ in range(2)]
         self.sent = [torch.cuda.Event() for _ in range(2)]
@@ -40,7 +40,7 @@ class Reducer:
             parameter.register_post_accumulate_grad_hook(lambda p, i=index: self.reduce(i, p))
 
     def producer(self) -> torch.cuda.Stream:
-        if self.fault == "wrong-producer" and self.fix != "wait":
+        if self.fault == "wrong-producer" and self.order.faulty and self.fix != "wait":
             return torch.cuda.default_stream()
         return torch.cuda.current_stream()
 
@@ -124,6 +124,7 @@ def main() -> None:
     reducer.order.wait("start-wait", side, default)
     torch.manual_seed(dist.get_rank() if ranks > 1 else 0)
     for _ in range(options.steps):
+        reducer.order.step()
         with torch.cuda.stream(side):
             inputs = torch.randn(options.tokens, width, device="cuda")
             loss = model(inputs).square().mean()

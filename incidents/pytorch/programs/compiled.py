@@ -17,7 +17,7 @@ def main() -> None:
     parser = parts.parser(__doc__ or "")
     parts.add_without(parser, NAMES)
     options = parser.parse_args()
-    order = parts.Order(NAMES, options.without)
+    order = parts.Order(NAMES, options.without, options.warm)
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("high")
     model = parts.Model(1000, options.width, options.layers).cuda()
@@ -29,6 +29,7 @@ def main() -> None:
     sample = torch.randint(1000, (options.batch, options.length), device="cuda")
     evaluation = sides.Evaluation(model, average, sample, order)
     for step in range(options.steps):
+        order.step()
         (tokens,) = batches.next()
         with torch.autocast("cuda", dtype=torch.bfloat16):
             loss = parts.loss_of(compiled, tokens)

@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--bucket-mb", type=int, default=4)
     parts.add_without(parser, NAMES)
     options = parser.parse_args()
-    order = parts.Order(NAMES, options.without)
+    order = parts.Order(NAMES, options.without, options.warm)
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     device = torch.device("cuda", torch.cuda.current_device())
     dist.init_process_group("nccl", device_id=device)
@@ -43,6 +43,7 @@ def main() -> None:
     sample = torch.randint(1000, (options.batch, options.length), device=device)
     evaluation = sides.Evaluation(model.module, average, sample, order)
     for step in range(options.steps):
+        order.step()
         norms.before_step()
         for part in range(options.accumulate):
             (tokens,) = batches.next()

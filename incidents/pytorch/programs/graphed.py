@@ -39,7 +39,7 @@ def main() -> None:
     parser = parts.parser(__doc__ or "")
     parts.add_without(parser, NAMES)
     options = parser.parse_args()
-    order = parts.Order(NAMES, options.without)
+    order = parts.Order(NAMES, options.without, options.warm)
     torch.manual_seed(0)
     model = parts.Model(1000, options.width, options.layers).cuda()
     weights = list(model.parameters())
@@ -68,6 +68,7 @@ def main() -> None:
     losses, norms = sides.Losses(order, lasting=True), sides.Norms(order, lasting=True)
     evaluation = sides.Evaluation(model, average, tokens[:, 1:].clone(), order)
     for index in range(options.steps):
+        order.step()
         inputs.load()
         for before in (average, losses, norms):
             before.before_step()

@@ -59,8 +59,10 @@ def main() -> None:
     torch.manual_seed(0)
     model = parts.Model(1000, options.width, options.layers).cuda()
     torch.cuda.synchronize()
-    offload = Offload(model, parts.Order(NAMES, options.without))
+    order = parts.Order(NAMES, options.without, options.warm)
+    offload = Offload(model, order)
     for step in range(options.steps):
+        order.step()
         tokens = torch.randint(1000, (options.batch, options.length + 1), device="cuda")
         loss = parts.loss_of(model, tokens)
         loss.backward()

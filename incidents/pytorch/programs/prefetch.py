@@ -45,7 +45,7 @@ def main() -> None:
     parser = parts.parser(__doc__ or "")
     parts.add_without(parser, NAMES)
     options = parser.parse_args()
-    order = parts.Order(NAMES, options.without)
+    order = parts.Order(NAMES, options.without, options.warm)
     torch.manual_seed(0)
     model = network().cuda()
     weights = list(model.parameters())
@@ -55,6 +55,7 @@ def main() -> None:
     evaluation = sides.Evaluation(model, average, torch.rand(8, 3, 32, 32, device="cuda"), order)
     score = 0.0
     for step in range(options.steps):
+        order.step()
         images, targets = batches.next()
         loss = nn.functional.cross_entropy(model(images), targets)
         optimizer.zero_grad(set_to_none=True)
