@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <memory>
-#include <sstream>
 
 #include "src/trace/crc32c.h"
 #include "src/trace/encode.h"
@@ -131,20 +132,42 @@ std::string SchemaText() {
   return text;
 }
 
+namespace {
+
+// Takes the text before the next `end` off `rest`, and `end` with it.
+std::string_view TakeUntil(std::string_view* rest, char end) {
+  std::string_view taken = rest->substr(0, rest->find(end));
+  rest->remove_prefix(std::min(taken.size() + 1, rest->size()));
+  return taken;
+}
+
+// Words stand one blank apart; a line that is written otherwise is not understood.
+bool ParseRecordSchema(std::string_view line, uint32_t* id, RecordSchema* record) {
+  std::string_view number = TakeUntil(&line, ' ');
+  auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), *id);
+  record->name = TakeUntil(&line, ' ');
+  if (error != std::errc() || end != number.data() + number.size() || record->name.empty()) {
+    return false;
+  }
+  record->fields.reserve(static_cast<size_t>(std::count(line.begin(), line.end(), ':')));
+  while (!line.empty()) {
+    std::string_view field = TakeUntil(&line, ' ');
+    size_t colon = field.find(':');
+    if (colon == field.npos) break;
+    record->fields.push_back(
+        {std::string(field.substr(0, colon)), std::string(field.substr(colon + 1))});
+  }
+  return true;
+}
+
+}  // namespace
+
 Schema ParseSchema(std::string_view text) {
   Schema schema;
-  std::istringstream lines{std::string(text)};
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
+  while (!text.empty()) {
     uint32_t id = 0;
     RecordSchema record;
-    if (!(words >> id >> record.name)) continue;
-    for (std::string field; words >> field;) {
-      size_t colon = field.find(':');
-      if (colon == std::string::npos) break;
-      record.fields.push_back({field.substr(0, colon), field.substr(colon + 1)});
-    }
-    schema[id] = std::move(record);
+    if (ParseRecordSchema(TakeUntil(&text, '\n'), &id, &record)) schema[id] = std::move(record);
   }
   return schema;
 }
