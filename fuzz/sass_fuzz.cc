@@ -1,8 +1,10 @@
 // Any text as a disassembly, analysed as the code of one kernel: no crash, no hang, bounded memory.
-// Seeds: functions out of tests/kernels/fixtures/*.sass.zst.
+// The first byte says which of the two forms the rest has. Seeds: functions out of
+// tests/kernels/fixtures/*.sass.zst, the beginnings of *.raw.zst.
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "src/kernels/analyse.h"
 
@@ -28,8 +30,9 @@ Cubin CubinAround(const Code& code) {
   return cubin;
 }
 
-void AnalyseText(const std::string& bytes) {
-  auto text = std::make_shared<const std::string>("\t.section\t.text.fuzz,\"ax\"\n" + bytes);
+void AnalyseText(std::string_view bytes) {
+  auto text = std::make_shared<const std::string>(
+      std::string("\t.section\t.text.fuzz,\"ax\"\n").append(bytes));
   Result<Code> code = ParseElfText(text, "fuzz");
   if (!code) return;
   Cubin cubin = CubinAround(*code);
@@ -38,7 +41,7 @@ void AnalyseText(const std::string& bytes) {
   }
 }
 
-void AnalyseRaw(const std::string& bytes) {
+void AnalyseRaw(std::string_view bytes) {
   auto text = std::make_shared<const std::string>(bytes);
   const RawPiece pieces[] = {{"one", 0, 0x200}, {"two", 0x200, 0x1000}};
   Result<Code> code = ParseRawText(text, pieces, "fuzz");
@@ -51,8 +54,11 @@ void AnalyseRaw(const std::string& bytes) {
 }  // namespace ss::kernels
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  std::string bytes(reinterpret_cast<const char*>(data), size);
-  ss::kernels::AnalyseText(bytes);
-  ss::kernels::AnalyseRaw(bytes);
+  std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  if (bytes.starts_with('r')) {
+    ss::kernels::AnalyseRaw(bytes.substr(1));
+  } else if (!bytes.empty()) {
+    ss::kernels::AnalyseText(bytes.substr(1));
+  }
   return 0;
 }

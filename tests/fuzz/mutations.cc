@@ -2,8 +2,8 @@
 // the same ones every time. `./dev fuzz` is the real search, with coverage and sanitizers; this
 // keeps what it has found from coming back on machines that have no clang.
 //
-//   NAME_mutations RUNS SUFFIX FOLDER...   seeds: files under the folders whose names end with
-//   SUFFIX, unpacked
+//   NAME_mutations RUNS SUFFIX WAYS FOLDER...   seeds: files under the folders whose names end with
+//   SUFFIX, unpacked; each once behind every character of WAYS, if there are any
 //
 // Exit code 0, or a signal: then the input lies in NAME_mutations.found in the current folder.
 #include <signal.h>
@@ -50,7 +50,13 @@ std::string Unpacked(const std::string& bytes) {
   return ZSTD_isError(got) ? bytes : out;
 }
 
-std::vector<std::string> Seeds(const std::string& suffix, int count, char** folders) {
+void AddSeed(const std::string& bytes, const std::string& ways, std::vector<std::string>& seeds) {
+  if (ways.empty()) seeds.push_back(bytes);
+  for (char way : ways) seeds.push_back(way + bytes);
+}
+
+std::vector<std::string> Seeds(const std::string& suffix, const std::string& ways, int count,
+                               char** folders) {
   std::vector<std::string> paths, seeds;
   for (int i = 0; i < count; ++i) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folders[i])) {
@@ -62,7 +68,7 @@ std::vector<std::string> Seeds(const std::string& suffix, int count, char** fold
     std::ifstream file(path, std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(file), {}};
     if (path.ends_with(kZstd)) bytes = Unpacked(bytes);
-    seeds.push_back(bytes.substr(0, kLongest));
+    AddSeed(bytes.substr(0, kLongest), ways, seeds);
   }
   return seeds;
 }
@@ -132,13 +138,13 @@ void Try(std::string input) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: %s RUNS SUFFIX FOLDER...\n", argv[0]);
+  if (argc < 5) {
+    std::fprintf(stderr, "usage: %s RUNS SUFFIX WAYS FOLDER...\n", argv[0]);
     return 2;
   }
   g_found = std::filesystem::path(argv[0]).filename().string() + ".found";
   for (int number : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE}) signal(number, KeepInput);
-  const std::vector<std::string> seeds = Seeds(argv[2], argc - 3, argv + 3);
+  const std::vector<std::string> seeds = Seeds(argv[2], argv[3], argc - 4, argv + 4);
   if (seeds.empty()) {
     std::fprintf(stderr, "%s: no seeds\n", argv[0]);
     return 1;
