@@ -63,6 +63,57 @@ inline std::string UnregisterWhileBusy(Lab& l) {
   return CallWhileBusy(l, l.a, [&] { MUST(cudaHostUnregister(l.paged)); });
 }
 
+// A range with physical memory mapped into it.
+class Mapping {
+ public:
+  explicit Mapping(const Driver& driver) : driver_(driver) {
+    CUmemAllocationProp prop = {};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemAccessDesc access = {prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    Take(driver_.address_reserve(&base_, kBlock, 0, 0, 0));
+    Take(driver_.mem_create(&memory_, kBlock, &prop, 0));
+    Take(driver_.mem_map(base_, kBlock, 0, memory_, 0));
+    Take(driver_.mem_set_access(base_, kBlock, &access, 1));
+  }
+  ~Mapping() {
+    driver_.mem_release(memory_);
+    driver_.address_free(base_, kBlock);
+  }
+  Mapping(const Mapping&) = delete;
+  void Unmap() const { Take(driver_.mem_unmap(base_, kBlock)); }
+  int* word() const { return reinterpret_cast<int*>(base_); }
+
+ private:
+  static void Take(CUresult result) {
+    if (result != CUDA_SUCCESS) throw std::runtime_error("virtual memory management");
+  }
+  const Driver& driver_;
+  CUdeviceptr base_ = 0;
+  CUmemGenericAllocationHandle memory_ = 0;
+};
+
+// What keeps the device busy does not touch the mapping: a kernel that did would fault where the
+// call does not wait.
+inline std::string UnmapWhileBusy(Lab& l, cudaStream_t busy, bool used_before) {
+  Mapping mapping(l.driver);
+  if (used_before) Store<<<1, 1, 0, busy>>>(mapping.word(), kValue);
+  l.Busy(busy);
+  mapping.Unmap();
+  const std::string seen = l.Returned();
+  MUST(cudaDeviceSynchronize());
+  return seen;
+}
+
+inline std::string MapWhileBusy(Lab& l) {
+  l.Busy(l.a);
+  Mapping mapping(l.driver);
+  const std::string seen = l.Returned();
+  MUST(cudaDeviceSynchronize());
+  mapping.Unmap();
+  return seen;
+}
+
 inline std::string AddressComesBack(Lab&) {
   void *first = nullptr, *second = nullptr;
   MUST(cudaMalloc(&first, kBlock));
@@ -249,6 +300,13 @@ const Probe kMemoryProbes[] = {
     {"16", "cudaHostAlloc of 32 MiB, busy elsewhere: host", nullptr, HostAllocWhileBusy},
     {"16", "cudaHostRegister of 32 MiB, busy elsewhere: host", nullptr, RegisterWhileBusy},
     {"16", "cudaHostUnregister of 32 MiB, busy elsewhere: host", nullptr, UnregisterWhileBusy},
+    {"16", "cuMemUnmap of 32 MiB, non-blocking busy elsewhere: host", nullptr,
+     [](Lab& l) { return UnmapWhileBusy(l, l.a, false); }},
+    {"16", "cuMemUnmap of 32 MiB, legacy busy elsewhere: host", nullptr,
+     [](Lab& l) { return UnmapWhileBusy(l, cudaStreamLegacy, false); }},
+    {"16", "cuMemUnmap of 32 MiB, its last writer ended, that stream busy: host", nullptr,
+     [](Lab& l) { return UnmapWhileBusy(l, l.a, true); }},
+    {"16", "cuMemCreate, cuMemMap and cuMemSetAccess, busy elsewhere: host", nullptr, MapWhileBusy},
     {"16", "cudaFree, then cudaMalloc of the same size", "same address", AddressComesBack},
     {"17", "cudaMallocFromPoolAsync, stream busy: host", "early", PoolAllocReturns},
     {"17", "cudaFreeAsync, stream busy: host", "early", PoolFreeReturns},

@@ -95,6 +95,13 @@ struct Driver {
   decltype(&cuCtxSynchronize) ctx_synchronize;
   decltype(&cuCtxGetCurrent) ctx_get_current;
   decltype(&cuPointerSetAttribute) pointer_set_attribute;
+  decltype(&cuMemAddressReserve) address_reserve;
+  decltype(&cuMemAddressFree) address_free;
+  decltype(&cuMemCreate) mem_create;
+  decltype(&cuMemRelease) mem_release;
+  decltype(&cuMemMap) mem_map;
+  decltype(&cuMemUnmap) mem_unmap;
+  decltype(&cuMemSetAccess) mem_set_access;
 };
 
 template <typename F>
@@ -204,6 +211,13 @@ class Lab {
     Find("cuCtxSynchronize", &driver.ctx_synchronize);
     Find("cuCtxGetCurrent", &driver.ctx_get_current);
     Find("cuPointerSetAttribute", &driver.pointer_set_attribute);
+    Find("cuMemAddressReserve", &driver.address_reserve);
+    Find("cuMemAddressFree", &driver.address_free);
+    Find("cuMemCreate", &driver.mem_create);
+    Find("cuMemRelease", &driver.mem_release);
+    Find("cuMemMap", &driver.mem_map);
+    Find("cuMemUnmap", &driver.mem_unmap);
+    Find("cuMemSetAccess", &driver.mem_set_access);
   }
   // cuCtxCreate makes the new context current; the primary one is put back.
   void CreateSecond() {
