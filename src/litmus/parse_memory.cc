@@ -37,8 +37,8 @@ Token Parser::NewBufferName() {
   Refuse(name, "a new name", fmt::format("the buffer of line {} has not been freed", storage.line));
 }
 
-// The range of a freed buffer that the allocator hands out again, or nothing without the clause.
-std::optional<size_t> Parser::ReuseClause(uint64_t bytes, MemoryKind memory) {
+// Where a freed buffer began whose range the allocator hands out again; nothing without the clause.
+std::optional<uint64_t> Parser::ReuseClause(uint64_t bytes, MemoryKind memory) {
   if (!at_.Accept("reuse")) return std::nullopt;
   Token name = at_.Name("a buffer that has been freed");
   Storage& old = WholeBuffer(name);
@@ -47,22 +47,23 @@ std::optional<size_t> Parser::ReuseClause(uint64_t bytes, MemoryKind memory) {
     Refuse(name, "a buffer that has been freed",
            fmt::format("handed out again in line {}", old.taken_line));
   }
+  if (old.placed) Refuse(name, "a freed buffer outside reserved ranges", "'at' says where in one");
   if (old.memory != memory) Refuse(name, "a freed buffer of the same allocator");
   if (bytes > old.end - old.begin) {
     Refuse(name, fmt::format("a freed buffer of at least {}", BytesText(bytes)));
   }
   old.taken_line = line_;
-  return static_cast<size_t>(&old - storages_.data());
+  return old.begin;
 }
 
-size_t Parser::AddStorage(const Token& name, Storage storage, std::optional<size_t> reused,
+size_t Parser::AddStorage(const Token& name, Storage storage, std::optional<uint64_t> at,
                           uint64_t bytes) {
   uint64_t& next = Scope().next_address;
-  storage.begin = reused ? storages_[*reused].begin : next;
+  storage.begin = at.value_or(next);
   storage.end = storage.begin + bytes;
   storage.id = static_cast<BufferId>(storages_.size() + 1);
   storage.line = line_;
-  if (!reused) next = RoundUp(storage.end) + kAlignment;
+  if (!at) next = RoundUp(storage.end) + kAlignment;
   if ((next & (kRankSpace * 2 - 1)) > kRankSpace)
     Refuse(name, "less memory: a rank has 128T in all");
   storages_.push_back(storage);
@@ -96,9 +97,11 @@ void Parser::AllocOnStream(const Token& name, uint64_t bytes) {
   at_.Expect("on");
   const Stream& owner = UseStream(StreamName());
   if (!reused) reused = ReuseClause(bytes, MemoryKind::kCaching);
+  const auto placed = reused ? std::nullopt : AtClause(bytes);
   StringId label = LabelAndEnd();
-  size_t storage =
-      AddStorage(name, {.memory = MemoryKind::kCaching, .owner = owner.id}, reused, bytes);
+  size_t storage = AddStorage(
+      name, {.memory = MemoryKind::kCaching, .owner = owner.id, .placed = placed.has_value()},
+      placed ? placed : reused, bytes);
   Op& op = EmitAlloc(OpKind::kAlloc, name, storage, owner.device);
   op.label = label;
   if (reused) op.flags |= kReuse;
@@ -167,7 +170,9 @@ void Parser::FreeAsync() {
 
 void Parser::RecordStream() {
   Token name = at_.Name(kAllocated);
-  BufferId buffer = storages_[UseBuffer(name).storage].id;
+  const Storage& storage = storages_[UseBuffer(name).storage];
+  if (storage.reserved) Refuse(name, kAllocated, "this is a reserved range");
+  BufferId buffer = storage.id;
   Token stream = StreamName();
   Clauses clauses{{}, LabelAndEnd()};
   EmitOn(stream, OpKind::kRecordStream, "record_stream", clauses).object = buffer;
@@ -212,6 +217,8 @@ Storage& Parser::WholeBuffer(const Token& name) {
   Buffer& buffer = UseBuffer(name);
   Storage& storage = storages_[buffer.storage];
   if (buffer.view) Refuse(name, kAllocated, "this is a view; name the buffer that it shows");
+  if (storage.reserved)
+    Refuse(name, kAllocated, "this is a reserved range; 'unmap' ends what is in it");
   return storage;
 }
 
@@ -221,6 +228,12 @@ Parser::Target Parser::AnyTarget() {
 }
 
 Parser::Target Parser::OwnTarget(const Token& name) {
+  Target target = Range(name);
+  if (storages_[target.storage].reserved) RefuseUnmapped(target, false);
+  return target;
+}
+
+Parser::Target Parser::Range(const Token& name) {
   const Buffer& buffer = UseBuffer(name);
   Target target{name, {.begin = buffer.begin, .end = buffer.end}, buffer.storage};
   target.access.memory = storages_[buffer.storage].memory;

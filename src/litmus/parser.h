@@ -1,10 +1,10 @@
 // The statements of a litmus file, lowered to Ops as they are read.
 //
 // One class, several files: parse_declare.cc (streams, hosts, ranks, title), parse_memory.cc (alloc
-// ... fill), parse_stream.cc and parse_kernel.cc (`S: OP`), parse_host.cc (sync, query, CPU
-// accesses), capture.cc (what a capture forbids), parse_expect.cc. Statements are lowered at once:
-// a tree would be walked once, in this order. The one thing that needs a look ahead, `A@N` above
-// rank N's section, is a second pass.
+// ... fill), parse_virtual.cc (reserve, map, unmap), parse_stream.cc and parse_kernel.cc (`S: OP`),
+// parse_host.cc (sync, query, CPU accesses), capture.cc (what a capture forbids), parse_expect.cc.
+// Statements are lowered at once: a tree would be walked once, in this order. The one thing that
+// needs a look ahead, `A@N` above rank N's section, is a second pass.
 #pragma once
 
 #include <map>
@@ -112,18 +112,29 @@ class Parser {
   void Fill();
   void View();
   Token NewBufferName();
-  std::optional<size_t> ReuseClause(uint64_t bytes, MemoryKind memory);
-  size_t AddStorage(const Token& name, Storage storage, std::optional<size_t> reused,
-                    uint64_t bytes);
+  std::optional<uint64_t> ReuseClause(uint64_t bytes, MemoryKind memory);
+  // `at`: where it begins, if not on pages of its own.
+  size_t AddStorage(const Token& name, Storage storage, std::optional<uint64_t> at, uint64_t bytes);
   Op& EmitAlloc(OpKind kind, const Token& name, size_t storage, uint32_t device);
   Buffer& UseBuffer(const Token& name);
   Storage& WholeBuffer(const Token& name);  // refuses a view
   void MarkFreed(const Token& name, Storage& storage);
   Target AnyTarget();                   // A, A[0:4K], A@N
   Target OwnTarget(const Token& name);  // of this rank
+  Target Range(const Token& name);      // the same; of a reserved range, whatever is mapped there
   Target PeerTarget(const Token& name);
   void RangeClause(Target& target);
   void RefuseDeviceMemory(const Target& target);
+
+  // parse_virtual.cc
+  void Reserve();
+  void Map();
+  void Unmap();
+  std::optional<uint64_t> AtClause(uint64_t bytes);
+  Target ReservedRange();
+  std::vector<size_t> CutFrom(const Target& target, MemoryKind kind, bool live) const;
+  uint64_t FirstHole(const Target& target, bool live) const;
+  void RefuseUnmapped(const Target& target, bool live) const;
 
   // parse_stream.cc, parse_kernel.cc
   void StreamOperation(const Token& lane);

@@ -27,6 +27,16 @@ struct Storage {
   uint32_t line = 0;
   uint32_t freed_line = 0;  // 0 = live
   uint32_t taken_line = 0;  // of the `reuse` that got the range, 0 = none
+  bool reserved = false;    // addresses only: what is mapped there is another storage
+  bool carved = false;      // mapped: blocks of an allocator were cut from it
+  bool placed = false;      // such a block
+};
+
+// What cuMemCreate makes. The first mapping says how much it is.
+struct Physical {
+  uint64_t bytes = 0;
+  uint32_t device = 0;
+  size_t storage = 0;  // of its latest mapping; 0 = none, as the first storage is its range's
 };
 
 // A buffer's or view's name: bytes of a storage.
@@ -44,6 +54,7 @@ struct RankScope {
   std::map<std::string, Stream> streams;
   std::map<std::string, Buffer> buffers;
   std::map<std::string, EventId> events;
+  std::map<std::string, Physical> physical;
   std::map<std::string, uint32_t> graphs;
   std::set<std::string> labels;
 

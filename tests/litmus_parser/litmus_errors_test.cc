@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "src/litmus/litmus.h"
 
 namespace ss {
@@ -16,6 +18,9 @@ struct Case {
 
 constexpr const char* kCapture =
     "stream s\nstream t\nalloc A 4K device\ns: record E\ncapture G on s\n";
+
+constexpr const char* kReserved =
+    "stream s\nreserve V 16K\nmap V[0:4K] H1\nmap V[4K:8K] H2\nalloc A 4K on s at V[0:4K]\n";
 
 class Refused : public testing::TestWithParam<Case> {};
 
@@ -261,6 +266,53 @@ TEST(ExpectedErrorLine, IsReadOrRefused) {
   EXPECT_FALSE(ParseExpectedError("#!error x:1 memory").has_value());
   EXPECT_FALSE(ParseExpectedError("# plain comment").has_value());
   EXPECT_FALSE(ParseExpectedError("").has_value());
+}
+
+std::string Reserved(const char* text) { return std::string(kReserved) + text; }
+
+TEST(RefusedVirtual, MappingsAndBlocks) {
+  const struct {
+    const char* line;
+    const char* column;
+    const char* message;
+  } kCases[] = {
+      {"map V[4K:12K] H3\n", "5",
+       "expected a range in which nothing is mapped (line 4 mapped there)"},
+      {"map V[8K:12K] H1\n", "15",
+       "expected physical memory that is mapped nowhere (mapped in line 3)"},
+      {"map V[8K:16K] H1\n", "15", "expected physical memory of 8K; this is 4K"},
+      {"map A H3\n", "5", "expected a range reserved above"},
+      {"map V[8K:12K]\n", "14", "expected a name for the physical memory"},
+      {"unmap V[2K:8K]\n", "7", "expected a range without live blocks"},
+      {"unmap V[6K:8K]\n", "7", "expected whole mappings (line 4 mapped more)"},
+      {"unmap V[4K:12K]\n", "7", "expected bytes that are mapped"},
+      {"s: read V\n", "9", "nothing is mapped 8192 bytes behind the first of them"},
+      {"alloc B 4K on s at V[2K:6K]\n", "20", "the block of line 5 has not been freed"},
+      {"alloc B 8K on s at V[4K:8K]\n", "20", "expected a range of 8K (it has 4K)"},
+      {"alloc B 4K on s at V[8K:12K]\n", "20", "expected bytes that are mapped"},
+      {"free V\n", "6", "this is a reserved range"},
+      {"free A\nalloc B 4K on s reuse A\n", "23",
+       "expected a freed buffer outside reserved ranges"},
+      {"record_stream V s\n", "15", "this is a reserved range"},
+      {"reserve V 4K\n", "9", "the buffer of line 2 has not been freed"},
+      {"capture G on s\nunmap V[4K:8K]\n", "1", "mappings are no work of a stream"},
+  };
+  for (const auto& c : kCases) {
+    const std::string text = Reserved(c.line);
+    Result<LitmusFile> file = ParseLitmus(text, "f.litmus");
+    ASSERT_FALSE(file.has_value()) << c.line;
+    const auto lines = std::count(text.begin(), text.end(), '\n');
+    EXPECT_EQ(file.error().place, fmt::format("f.litmus:{}:{}", lines, c.column)) << c.line;
+    EXPECT_NE(file.error().Text().find(c.message), std::string::npos) << file.error().Text();
+  }
+}
+
+TEST(RefusedVirtual, NotWhatIsUnmappedAndMappedAgain) {
+  EXPECT_TRUE(ParseLitmus(Reserved("unmap V[4K:8K]\nmap V[8K:12K] H2\nmap V[4K:8K] H3\n"
+                                   "s: read V[0:12K]\n"),
+                          "f.litmus"));
+  EXPECT_TRUE(ParseLitmus(Reserved("unmap V[4K:8K]\ns: read V[0:8K]\n"), "f.litmus"))
+      << "a use behind the end is a fault that a file can show";
 }
 
 }  // namespace

@@ -193,6 +193,49 @@ TEST(Lowering, AllocationsSayOwnerDeviceAndMemory) {
   EXPECT_EQ(file.Line(10), "main s kernel:fill write H[0:4096] pinned as init");
 }
 
+TEST(Lowering, AMappingIsAnAllocationAndItsUnmappingAFree) {
+  Lowered file(
+      "stream s\nreserve V 8K\nmap V[0:4K] H1\nmap V[4K:8K] H2 device 1 as grow\ns: write V\n"
+      "unmap V as shrink\nmap V H3\n");
+  const Program& program = file.program();
+  const Op& first = file.First(3);
+  const Op& second = file.First(4);
+  EXPECT_EQ(file.Line(3), "main - alloc:V range V[0:4096] device");
+  EXPECT_EQ(second.kind, OpKind::kAlloc);
+  EXPECT_EQ(second.value, 1u);
+  EXPECT_EQ(program.strings.Get(second.label), "grow");
+  EXPECT_NE(first.object, second.object);
+  const Access& low = program.accesses[first.access_begin];
+  const Access& high = program.accesses[second.access_begin];
+  const Access& both = program.accesses[file.First(5).access_begin];
+  EXPECT_EQ(low.end, high.begin);
+  EXPECT_EQ(both.begin, low.begin);
+  EXPECT_EQ(both.end, high.end);
+  const Op& free = file.First(6);
+  const Op& free_too = program.ops[free.id];  // ids count from 1
+  EXPECT_EQ(free.kind, OpKind::kFree);
+  EXPECT_EQ(free.object, first.object);
+  EXPECT_EQ(free_too.object, second.object);
+  EXPECT_EQ(program.strings.Get(free_too.label), "shrink");
+  EXPECT_EQ(free.flags, 0);
+  EXPECT_EQ(program.accesses[file.First(7).access_begin].begin, low.begin);
+  EXPECT_NE(file.First(7).object, first.object);
+}
+
+TEST(Lowering, ASegmentWithBlocksInItEndsUnjudged) {
+  Lowered file(
+      "stream s\nreserve V 8K\nmap V[0:4K] H1\nmap V[4K:8K] H2\nalloc A 2K on s at V[1K:3K]\n"
+      "free A\nunmap V\n");
+  const Program& program = file.program();
+  const Op& block = file.First(5);
+  EXPECT_EQ(block.stream, file.First(1).stream);
+  EXPECT_EQ(program.accesses[block.access_begin].memory, MemoryKind::kCaching);
+  EXPECT_EQ(program.accesses[block.access_begin].begin,
+            program.accesses[file.First(3).access_begin].begin + 1024);
+  EXPECT_EQ(file.First(7).flags, kImplicitEnd);
+  EXPECT_EQ(program.ops[file.First(7).id].flags, 0) << "no block was cut from the second mapping";
+}
+
 TEST(Lowering, AViewIsBytesOfItsBuffer) {
   Lowered file(
       "stream s\nalloc A 8K device\nview hi A[4K:8K]\nview top hi[3K:4K]\ns: write hi\ns: read "

@@ -8,7 +8,7 @@
 namespace ss::random {
 namespace {
 
-constexpr const char* kOnDevice = "caching pool device managed view";
+constexpr const char* kOnDevice = "caching pool device managed mapped view";
 
 }  // namespace
 
@@ -36,6 +36,7 @@ void Generator::Declare() {
   profile_.strays = rng_.Percent(20) ? 4 : 0;
   profile_.programmatic = rng_.Percent(15) ? 30 : 0;
   profile_.graphs = rng_.Percent(15) ? rng_.Between(4, 10) : 0;
+  profile_.ranges = rng_.Percent(15) ? rng_.Between(2, 6) : 0;
   devices_ = rng_.Percent(20) ? 2 : 1;
   for (int extra = rng_.Percent(45) ? rng_.Between(1, 2) : 0; extra > 0; --extra) {
     hosts_.push_back(extra == 2 ? "watchdog" : "worker");
@@ -96,6 +97,9 @@ std::vector<Generator::Choice> Generator::Choices() const {
           {Legacy() ? p.idioms / 2 : 0, &G::LegacyBarrier},
           {p.graphs, &G::CaptureGraph},
           {p.graphs * 2, &G::LaunchGraph},
+          {p.ranges * 2, &G::Map},
+          {p.ranges, &G::Unmap},
+          {p.ranges * 2, &G::AllocAt},
           {1, &G::DestroyAndRedeclare}};
 }
 
@@ -136,7 +140,8 @@ std::vector<size_t> Generator::Live(const std::string& kinds) {
   std::vector<size_t> found;
   for (std::string kind; words >> kind;) {
     for (size_t i = 0; i < buffers_.size(); ++i) {
-      if (buffers_[i].kind == kind && (stray || !buffers_[i].freed)) found.push_back(i);
+      const Buffer& buffer = buffers_[i];
+      if (buffer.kind == kind && buffer.size > 0 && (stray || !buffer.freed)) found.push_back(i);
     }
   }
   std::sort(found.begin(), found.end());
@@ -151,9 +156,10 @@ size_t Generator::Hot(const std::vector<size_t>& buffers) {
 
 std::string Generator::Ranged(size_t buffer, int percent) {
   const Buffer& b = buffers_[buffer];
-  if (b.size < 2 || !rng_.Percent(percent)) return b.name;
-  const int begin = rng_.Between(0, b.size - 1);
-  const int end = rng_.Between(begin + 1, b.size);
+  const bool part = b.size >= 2 && rng_.Percent(percent);
+  if (!part && b.kind != "mapped") return b.name;  // of a reserved range never all
+  const int begin = part ? rng_.Between(0, b.size - 1) : 0;
+  const int end = part ? rng_.Between(begin + 1, b.size) : b.size;
   return b.name + "[" + std::to_string(begin * 4) + "K:" + std::to_string(end * 4) + "K]";
 }
 

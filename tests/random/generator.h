@@ -37,10 +37,20 @@ class Generator {
     int device = 0;
     bool freed = false, taken = false;
   };
+  // Addresses that are mapped from the front on, for kernels or for blocks.
+  struct Range {
+    std::string name;
+    bool segment = false;
+    int mapped = 0;                              // in units of 4K
+    std::vector<int> pieces;                     // the sizes of what is mapped
+    size_t buffer = 0;                           // of kernels' accesses
+    std::vector<std::pair<size_t, int>> blocks;  // and where each begins
+  };
   struct Profile {
     int order = 0, host = 0, lifetime = 0, copies = 0, idioms = 0;  // weights
     int programmatic = 0;                                           // percent of the kernels
     int graphs = 0;                                                 // weight
+    int ranges = 0;                                                 // weight
     int strays = 0;  // percent: accesses that ignore who owns or freed what
   };
   using Action = void (Generator::*)();
@@ -81,6 +91,11 @@ class Generator {
   void View();
   void Copy();
   void Memset();
+  // generator_virtual.cc
+  void Map();
+  void Unmap();
+  void AllocAt();
+  Range& AnyRange(bool segment);
   // generator_idioms.cc
   void ProducerConsumer();
   void TemporaryOnOtherStream();
@@ -116,6 +131,7 @@ class Generator {
   std::vector<Buffer> buffers_;
   std::vector<std::string> events_;
   std::vector<std::string> graphs_;
+  std::vector<Range> ranges_;
   int devices_ = 1;
   int names_ = 0;
 };

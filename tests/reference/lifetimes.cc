@@ -68,7 +68,7 @@ bool Judging::Covered(TenantId id, const Use& use, std::optional<LaneId> without
 
 void Judging::JudgeFree(size_t f) {
   const TenantId id = timeline_.storage().IdOf(timeline_.op(f).object);
-  if (id == ~TenantId{0} || tenant(id).exit_free) return;
+  if (id == ~TenantId{0} || tenant(id).exit_free || tenant(id).carved_free) return;
   std::vector<Use> uses = UsesOf(id, f);
   RemarkRedundantRecords(id, uses);
   Nodes over = RecordedTails(tenant(id), std::nullopt);
@@ -153,6 +153,7 @@ bool Judging::GetsBytesOf(const Tenant& freed, const Tenant& next) const {
 
 void Judging::SettleAtAllocation(size_t j) {
   const Tenant& next = tenant(timeline_.storage().IdOf(timeline_.op(j).object));
+  if (next.memory == MemoryKind::kDevice) return;  // mapped at the same addresses: other memory
   for (Pending& pending : pending_) {
     const Tenant& freed = tenant(pending.tenant);
     if (pending.freed > j || !CouldServe(freed, next)) continue;

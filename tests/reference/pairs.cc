@@ -30,10 +30,13 @@ void Judging::AddConflicts(size_t a, size_t b, std::map<TenantId, std::vector<Ca
       if (x.end <= y.begin || y.end <= x.begin) continue;
       if (OnlyAtomic(x.mode) && OnlyAtomic(y.mode)) continue;
       if (!Writes(x.mode) && !Writes(y.mode)) continue;
+      const auto kept =
+          timeline_.storage().Kept(std::max(x.begin, y.begin), std::min(x.end, y.end), a, b);
+      if (kept.empty()) continue;
       Candidate& candidate = mine[y.tenant];
       candidate.op = a;
       candidate.tenants.insert(x.tenant);
-      candidate.overlaps.emplace_back(std::max(x.begin, y.begin), std::min(x.end, y.end));
+      for (const Range& range : kept) candidate.overlaps.emplace_back(range.begin, range.end);
       if (x.begin != y.begin || x.end != y.end) Note("22 ranges that overlap in part");
       candidate.raw |= Writes(x.mode) && (y.mode & kRead) != 0;
       candidate.waw |= Writes(x.mode) && Writes(y.mode);
@@ -82,17 +85,22 @@ bool Judging::Over(const Candidate& candidate, size_t b, TenantId newest) {
   const Tenant& now = tenant(newest);
   const bool earlier = candidate.op < now.allocated;
   if (now.memory == MemoryKind::kPool && (earlier || now.freed < b)) return true;
-  for (TenantId id : candidate.tenants) {
-    auto ended = over_.find(id);
-    if (ended == over_.end() || tenant(id).freed > b || candidate.op > tenant(id).freed) continue;
-    if (Before(ended->second, 0, false).HasAll(candidate.done)) return true;
+  const auto inside = [&](const Tenant& in) {
+    return std::all_of(
+        candidate.overlaps.begin(), candidate.overlaps.end(),
+        [&](const auto& bytes) { return in.begin <= bytes.first && bytes.second <= in.end; });
+  };
+  // Also a tenancy of the bytes between the two operations, that neither of them is a use of.
+  for (const auto& [id, ended] : over_) {
+    const Tenant& other = tenant(id);
+    const bool between = candidate.op < other.allocated && other.freed < now.allocated;
+    if (!candidate.tenants.contains(id) && !(between && inside(other))) continue;
+    if (other.freed > b || candidate.op > other.freed) continue;
+    if (Before(ended, 0, false).HasAll(candidate.done)) return true;
   }
   auto knew = [&](const Tenant& next) {
     const bool between = candidate.op < next.allocated && next.allocated <= now.allocated;
-    const auto inside = [&](const auto& bytes) {
-      return next.begin <= bytes.first && bytes.second <= next.end;
-    };
-    return between && std::all_of(candidate.overlaps.begin(), candidate.overlaps.end(), inside) &&
+    return between && inside(next) &&
            Before({timeline_.nodes(next.allocated).call}, 0, false).HasAll(candidate.done);
   };
   const auto& all = timeline_.storage().tenants();

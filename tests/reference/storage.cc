@@ -5,10 +5,6 @@
 namespace ss::reference {
 namespace {
 
-struct Range {
-  uint64_t begin = 0, end = 0;
-};
-
 // What is left of `ranges` outside [begin, end).
 std::vector<Range> Without(const std::vector<Range>& ranges, uint64_t begin, uint64_t end) {
   std::vector<Range> rest;
@@ -32,10 +28,15 @@ TenantId Storage::Allocate(Tenant tenant) {
   return static_cast<TenantId>(tenants_.size() - 1);
 }
 
+// Memory that is mapped starts with a clean slate: nobody has anything to do with what was there.
 void Storage::Inherit(Tenant* tenant) const {
   tenant->lineage = {tenant->storage};
   for (const Tenant& old : tenants_) {
     if (old.begin >= tenant->end || tenant->begin >= old.end || old.freed == kNever) continue;
+    const uint64_t begin = std::max(old.begin, tenant->begin);
+    const uint64_t end = std::min(old.end, tenant->end);
+    if (tenant->memory == MemoryKind::kDevice) continue;
+    if (Kept(begin, end, old.allocated, tenant->allocated).empty()) continue;
     tenant->lineage.insert(old.lineage.begin(), old.lineage.end());
   }
 }
@@ -56,17 +57,34 @@ void Storage::Free(BufferId buffer, size_t at) {
   if (Tenant* tenant = Find(buffer)) tenant->freed = at;
 }
 
+std::vector<Range> Storage::Kept(uint64_t begin, uint64_t end, size_t from, size_t until) const {
+  std::vector<Range> kept = {{begin, end}};
+  for (const Tenant& mapping : tenants_) {
+    if (mapping.memory != MemoryKind::kDevice) continue;
+    const bool began = from < mapping.allocated && mapping.allocated < until;
+    const bool ended = mapping.freed != kNever && from < mapping.freed && mapping.freed < until;
+    if (began || ended) kept = Without(kept, mapping.begin, mapping.end);
+  }
+  return kept;
+}
+
 std::vector<Piece> Storage::Cut(const Access& access) const {
   std::vector<Piece> pieces;
   std::vector<Range> left = {{access.begin, access.end}};
   for (TenantId id = static_cast<TenantId>(tenants_.size()); id-- > 0 && !left.empty();) {
     const Tenant& tenant = tenants_[id];
-    for (const Range& range : left) {
-      const uint64_t begin = std::max(range.begin, tenant.begin);
-      const uint64_t end = std::min(range.end, tenant.end);
-      if (begin < end) pieces.push_back({id, begin, end, access.mode, false});
+    // A block goes with the mapping that it was cut from.
+    const bool block = tenant.memory == MemoryKind::kCaching;
+    const std::vector<Range> held = block ? Kept(tenant.begin, tenant.end, tenant.allocated, kNever)
+                                          : std::vector<Range>{{tenant.begin, tenant.end}};
+    for (const Range& part : held) {
+      for (const Range& range : left) {
+        const uint64_t begin = std::max(range.begin, part.begin);
+        const uint64_t end = std::min(range.end, part.end);
+        if (begin < end) pieces.push_back({id, begin, end, access.mode, false});
+      }
+      left = Without(left, part.begin, part.end);
     }
-    left = Without(left, tenant.begin, tenant.end);
   }
   return pieces;
 }

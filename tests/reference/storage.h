@@ -30,7 +30,8 @@ struct Tenant {
   size_t allocated = kNever;
   size_t freed = kNever;
   Node free_marker = 0;       // where the freed storage is known to be free of uses
-  bool exit_free = false;     // freed during process exit: not judged
+  bool exit_free = false;     // freed during process exit: neither this nor later uses are judged
+  bool carved_free = false;   // its bytes were an allocator's, and were judged there
   std::set<LaneId> recorded;  // at the free: record_stream lanes other than the owner
 };
 
@@ -40,6 +41,10 @@ struct Piece {
   uint64_t begin = 0, end = 0;
   uint8_t mode = 0;
   bool staged_source = false;  // read by the host while it stages a copy (rule 9)
+};
+
+struct Range {
+  uint64_t begin = 0, end = 0;
 };
 
 class Storage {
@@ -54,6 +59,10 @@ class Storage {
 
   std::vector<Tenant>& tenants() { return tenants_; }
   const std::vector<Tenant>& tenants() const { return tenants_; }
+
+  // The bytes of [begin, end) that no mapping began or ended under between two points of the
+  // program.
+  std::vector<Range> Kept(uint64_t begin, uint64_t end, size_t from, size_t until) const;
 
  private:
   void Inherit(Tenant* tenant) const;

@@ -33,6 +33,7 @@ void Timeline::Free(size_t i) {
   if (tenant == nullptr) return;
   tenant->freed = i;
   tenant->exit_free = (op.flags & kProcessExit) != 0;
+  tenant->carved_free = (op.flags & kImplicitEnd) != 0;
   if (op.kind == OpKind::kFreeAsync) {
     Enqueue(i, true);
     nodes_[i].pieces.clear();
@@ -46,6 +47,7 @@ void Timeline::Free(size_t i) {
     return;
   }
   tenant->free_marker = nodes_[i].ret;
+  if (tenant->carved_free) return;
   if (tenant->memory == MemoryKind::kPinned) Note("16 cudaFreeHost");
   // Rule 16: cudaFree waits for the device, and that is not to be relied on.
   if (tenant->memory != MemoryKind::kDevice && tenant->memory != MemoryKind::kManaged) return;
