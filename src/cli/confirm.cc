@@ -70,9 +70,11 @@ bool IsOfCpu(const Site& site) {
   return site.kind == OpKind::kFree || site.kind == OpKind::kHostAccess;
 }
 
-// Who would be hurt by a use that comes late: whoever got the storage, else the free.
+// Who would be hurt by a use that comes late: whoever got the storage, else the free. Where it is
+// only known that the storage was given away, the free before that.
 const Site& SecondOf(const Finding& finding) {
-  return finding.code == "lifetime" && finding.reuse.op != 0 ? finding.reuse : finding.second;
+  const bool lifetime = finding.code == "lifetime" && finding.reuse.op != 0;
+  return lifetime && IsStreamWork(finding.reuse) ? finding.reuse : finding.second;
 }
 
 // The numbers are those of the trace; the new run may count otherwise.

@@ -141,6 +141,16 @@ TEST_F(Confirm, AnAnnotatedAccessOfTheCpuOvertakes) {
   EXPECT_TRUE(Has(ran.out, "read 1")) << ran.out;
 }
 
+// Storage that was handed out and not used again yet: it was freed under the use.
+TEST_F(Confirm, ALifetimeWithoutANewUseStrikesAtTheFree) {
+  RecordWith("trial", "pfwsqp");
+  Ran ran = Try({"pfwsqp"});
+  EXPECT_EQ(Outcome(ran), "confirmed") << ran.err;
+  EXPECT_EQ(Outcome(Try({"pfwsyqp"})), "confirmed");  // the host has not waited for b
+  RecordWith("trial", "pfwsqp");
+  EXPECT_EQ(Outcome(Try({"pfws"})), "not-issued");
+}
+
 TEST_F(Confirm, WorkOfAGraphCannotBeHeld) {
   RecordWith("trial", "gfls");
   Ran ran = Try({"gfls"});

@@ -5,6 +5,7 @@
 //   h  copies it to the host, on a          r  the CPU reads what came (annotated)
 //   g  begins to capture a into a graph     l  ends that, launches it on a
 //   c  begins to capture another stream     x  ends that
+//   p  a caching allocator hands a's buffer out (annotated)    q  and gets it back
 #include <cuda.h>
 
 #include <cstdio>
@@ -62,6 +63,12 @@ class Program {
         Check(cuStreamEndCapture(a_, &graph_), step);
         Check(cuGraphInstantiate(&executable_, graph_, 0), step);
         return cuGraphLaunch(executable_, a_);
+      case 'p':
+        streamsan_pool_alloc(this, Address(), kBytes, a_);
+        return CUDA_SUCCESS;
+      case 'q':
+        streamsan_pool_free(this, Address());
+        return CUDA_SUCCESS;
       case 'c':
         return cuStreamBeginCapture(other_, CU_STREAM_CAPTURE_MODE_GLOBAL);
       case 'x':
@@ -72,6 +79,8 @@ class Program {
   }
 
  private:
+  const void* Address() const { return reinterpret_cast<const void*>(buffer_); }
+
   CUstream a_, b_, other_;
   CUdeviceptr buffer_, copy_;
   void* host_;
