@@ -80,6 +80,7 @@ struct Call : RawCall {
   template <class... A>
   CUresult Forward(A... arguments) {
     before = thread->ring->Begin();
+    TellTime(*thread, before);
     TellContext(*thread, before);
     const bool on_trial = IsOnTrial(stack_);
     if (on_trial) [[unlikely]]
@@ -90,6 +91,7 @@ struct Call : RawCall {
     if (on_trial) [[unlikely]]
       TrialAfter(*thread, before, stack_, stream_, result);
     after = thread->ring->Next();
+    TellTime(*thread, after);
     return result;
   }
 
@@ -131,6 +133,9 @@ struct Call : RawCall {
  private:
   uint64_t stack_ = 0, stream_ = 0;  // as the handler asked for them; 0 = it did not
 };
+
+// Whether the caller is cuBLAS, cuDNN or NCCL (memory.cc).
+bool IsPrivate(const Call& call);
 
 // What ss_entries points to for a modelled row.
 template <Hook hook, bool per_thread, auto handler>

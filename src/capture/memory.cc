@@ -24,15 +24,6 @@ uint64_t Address(Pointer pointer) {
   return (uint64_t)pointer;
 }
 
-// Libraries that link the CUDA runtime statically call from their own code; the others through
-// libcudart.
-bool IsPrivate(const Call& call) {
-  const void* author = AuthorOf(call.caller, call.cfa);
-  auto address = reinterpret_cast<uint64_t>(author);
-  NoteModulesFor(*call.thread, &address, 1);
-  return IsPrivateLibrary(author);
-}
-
 struct Site {
   uint64_t context;
   uint64_t stack;
@@ -91,6 +82,15 @@ CUresult AllocateAsync(Call& call, CUstream stream, CUmemoryPool pool, CUdevicep
 }
 
 }  // namespace
+
+// Libraries that link the CUDA runtime statically call from their own code; the others through
+// libcudart.
+bool IsPrivate(const Call& call) {
+  const void* author = AuthorOf(call.caller, call.cfa);
+  auto address = reinterpret_cast<uint64_t>(author);
+  NoteModulesFor(*call.thread, &address, 1);
+  return IsPrivateLibrary(author);
+}
 
 CUresult MemAlloc(Call& call, CUdeviceptr* address, size_t bytes) {
   Site site(call);

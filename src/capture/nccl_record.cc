@@ -142,7 +142,11 @@ bool NoteOperation(Thread& thread, const NcclSite& site, const NcclOperation& op
   return alone;
 }
 
-uint64_t BeginQueueing(Thread& thread) { return thread.ring->Begin(); }
+uint64_t BeginQueueing(Thread& thread) {
+  const uint64_t before = thread.ring->Begin();
+  TellTime(thread, before);
+  return before;
+}
 
 void EndQueueing(Thread& thread, const NcclSite& site, uint64_t before, uint64_t how, int result) {
   NoteQueued(thread, before,

@@ -30,6 +30,7 @@ namespace ss::capture {
 
 [[gnu::tls_model("initial-exec")]] thread_local streamsan_context t_context;
 std::atomic<void (*)(streamsan_context*)> g_refresh_context;
+std::atomic<bool> g_shares;
 
 namespace {
 
@@ -242,6 +243,7 @@ void ForgetParent() {
   ResetNccl();
   ResetTold();
   ResetTrial();
+  g_shares.store(false);
   g_lock = PTHREAD_MUTEX_INITIALIZER;
   g_exiting.store(false);
   g_state.store(kIdle, std::memory_order_release);
@@ -286,6 +288,17 @@ Thread* FindThread(bool driver_is_up) {
 }
 
 }  // namespace
+
+// The time is read behind the number: what has ended by then has an earlier time in every process.
+void TellTimeNow(Thread& thread, uint64_t seq) {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const uint64_t ns =
+      static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
+  size_t bytes =
+      trace::Encode(thread.record, trace::kMaxRecord, seq, seq, trace::view::Time{.ns = ns});
+  thread.ring->Append(thread.record, bytes);
+}
 
 void PauseRecording(bool pause) { g_paused.store(pause, std::memory_order_relaxed); }
 

@@ -59,10 +59,21 @@ void OnInit(bool was_up);
 
 const Options& TheOptions();
 
+// Set for good when the process first gives away or opens memory or an event (rule 8): from then on
+// records are told with the time, so that they can be put in one order with another process's.
+extern std::atomic<bool> g_shares;
+// Appends a Time record with the number `seq`.
+void TellTimeNow(Thread& thread, uint64_t seq);
+inline void TellTime(Thread& thread, uint64_t seq) {
+  if (g_shares.load(std::memory_order_relaxed)) [[unlikely]]
+    TellTimeNow(thread, seq);
+}
+
 // Appends a record that is no call.
 template <class View>
 void Note(Thread& thread, const View& view) {
   uint64_t seq = thread.ring->Next();
+  TellTime(thread, seq);
   size_t bytes = trace::Encode(thread.record, trace::kMaxRecord, seq, seq, view);
   thread.ring->Append(thread.record, bytes);
 }

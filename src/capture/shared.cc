@@ -16,8 +16,17 @@ uint64_t Id(Pointer pointer) {
   return (uint64_t)pointer;
 }
 
-void Share(Call& call, uint64_t kind, bool opened, uint64_t object, const void* handle,
+// What the program itself shares; what its libraries share among themselves is their own business.
+// From here on records are told with the time.
+bool Shares(const Call& call) {
+  if (IsPrivate(call)) return false;
+  g_shares.store(true);
+  return true;
+}
+
+void Share(Call& call, bool shares, uint64_t kind, bool opened, uint64_t object, const void* handle,
            size_t bytes, uint64_t stack) {
+  if (!shares) return;
   call.Emit(trace::view::Shared{.kind = kind,
                                 .opened = opened,
                                 .object = object,
@@ -35,13 +44,14 @@ uint64_t SizeOf(CUdeviceptr address) {
   return base + bytes - address;
 }
 
-void Opened(Call& call, uint64_t address, uint64_t stack) {
+void Opened(Call& call, bool shares, uint64_t address, uint64_t stack) {
   uint64_t bytes = SizeOf(address);
   g_ranges.device.Widen(address, address + bytes);
   call.Emit(trace::view::Alloc{.address = address,
                                .bytes = bytes,
                                .kind = kForeign,
                                .context = CurrentContext(*call.thread),
+                               .is_private = !shares,
                                .stack = stack});
 }
 
@@ -72,18 +82,21 @@ CUresult MemUnmap(Call& call, CUdeviceptr address, size_t bytes) {
 }
 
 CUresult IpcGetMemHandle(Call& call, CUipcMemHandle* handle, CUdeviceptr address) {
+  const bool shares = Shares(call);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(handle, address);
-  if (result == CUDA_SUCCESS) Share(call, kMemory, false, address, handle, sizeof *handle, stack);
+  if (result == CUDA_SUCCESS)
+    Share(call, shares, kMemory, false, address, handle, sizeof *handle, stack);
   return result;
 }
 
 CUresult IpcOpenMemHandle(Call& call, CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
+  const bool shares = Shares(call);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(address, handle, flags);
   if (result != CUDA_SUCCESS) return result;
-  Opened(call, *address, stack);
-  Share(call, kMemory, true, *address, &handle, sizeof handle, stack);
+  Opened(call, shares, *address, stack);
+  Share(call, shares, kMemory, true, *address, &handle, sizeof handle, stack);
   return result;
 }
 
@@ -96,29 +109,33 @@ CUresult IpcCloseMemHandle(Call& call, CUdeviceptr address) {
 }
 
 CUresult IpcGetEventHandle(Call& call, CUipcEventHandle* handle, CUevent event) {
+  const bool shares = Shares(call);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(handle, event);
-  if (result == CUDA_SUCCESS) Share(call, kEvent, false, Id(event), handle, sizeof *handle, stack);
+  if (result == CUDA_SUCCESS)
+    Share(call, shares, kEvent, false, Id(event), handle, sizeof *handle, stack);
   return result;
 }
 
 CUresult IpcOpenEventHandle(Call& call, CUevent* event, CUipcEventHandle handle) {
+  const bool shares = Shares(call);
   uint64_t context = CurrentContext(*call.thread);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(event, handle);
   if (result != CUDA_SUCCESS) return result;
   call.Emit(trace::view::EventCreate{.event = Id(*event), .context = context, .foreign = 1});
-  Share(call, kEvent, true, Id(*event), &handle, sizeof handle, stack);
+  Share(call, shares, kEvent, true, Id(*event), &handle, sizeof handle, stack);
   return result;
 }
 
 CUresult MemPoolImportPointer(Call& call, CUdeviceptr* address, CUmemoryPool pool,
                               CUmemPoolPtrExportData* data) {
+  const bool shares = Shares(call);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(address, pool, data);
   if (result != CUDA_SUCCESS) return result;
-  Opened(call, *address, stack);
-  Share(call, kMemory, true, *address, data, sizeof *data, stack);
+  Opened(call, shares, *address, stack);
+  Share(call, shares, kMemory, true, *address, data, sizeof *data, stack);
   return result;
 }
 

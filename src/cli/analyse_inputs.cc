@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include "src/base/file.h"
@@ -101,12 +102,15 @@ std::vector<Part> AnalyseShare(const std::vector<std::string>& files, const Anal
   return parts;
 }
 
-Result<Report> JoinParts(std::vector<Part> parts, Symboliser& symbols,
+Result<Report> JoinParts(std::vector<Part> parts, const std::vector<std::string>& files,
+                         const AnalyseOptions& engine, Symboliser& symbols,
                          std::vector<Error>* unreadable) {
   std::vector<Analysed> inputs;
+  std::vector<std::string> places;  // of the inputs
   for (Part& part : parts) {
     if (!part.failed) {
       inputs.push_back(std::move(part.analysed));
+      places.push_back(files[part.index]);
     } else if (unreadable) {
       unreadable->push_back(std::move(part.error));
     } else {
@@ -118,7 +122,15 @@ Result<Report> JoinParts(std::vector<Part> parts, Symboliser& symbols,
     unreadable->pop_back();
     return tl::unexpected(std::move(last));
   }
-  Report report = Join(std::move(inputs), {}, symbols);
+  std::vector<std::unique_ptr<ProcessAnalysis>> again;
+  const WholeOf whole_of = [&](size_t position, Analysed& analysed) -> const ProcessAnalysis* {
+    again.push_back(std::make_unique<ProcessAnalysis>(engine, Pace::kFinished));
+    Result<Analysed> whole = AnalyseTraceFile(places[position], *again.back());
+    if (!whole) return nullptr;
+    analysed = std::move(*whole);
+    return again.back().get();
+  };
+  Report report = Join(std::move(inputs), {.engine = engine, .whole_of = whole_of}, symbols);
   if (!unreadable) return report;
   for (const Error& error : *unreadable) {
     report.coverage.complete = false;
@@ -133,7 +145,7 @@ Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& sym
   if (!files) return tl::unexpected(files.error());
   AnalyseOptions engine = EngineOptions(options.report);
   engine.verify = options.verify;
-  return JoinParts(AnalyseShare(*files, engine, {}, then), symbols);
+  return JoinParts(AnalyseShare(*files, engine, {}, then), *files, engine, symbols);
 }
 
 }  // namespace ss

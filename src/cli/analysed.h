@@ -2,15 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "src/base/result.h"
 #include "src/detect/collectives.h"
+#include "src/explain/analyse.h"
+#include "src/import/joint.h"
 #include "src/program/collectives.h"
 #include "src/program/finding.h"
+#include "src/program/shared.h"
 #include "src/report/symbols.h"
 
 namespace ss {
+
+class ProcessAnalysis;
 
 // Call stacks of one process, with the images that they lead into.
 struct ProcessStacks {
@@ -29,6 +35,7 @@ struct Analysed {
   Report report;
   RankCalls calls;       // of a recorded process
   ProcessStacks stacks;  // ids as in both
+  std::vector<SharedThing> shared;
 };
 
 // What has become of one input.
@@ -50,9 +57,33 @@ void KeepReferenced(Analysed& analysed);
 // Of several inputs, each one's stack ids are moved by the sum of those before it.
 StackId HighestStack(const ProcessStacks& stacks);
 
+// The analysis of the input at a position, with all its operations; `analysed` becomes what it
+// left, with all its stacks. Null: it cannot be had.
+using WholeOf = std::function<const ProcessAnalysis*(size_t position, Analysed& analysed)>;
+
+struct JoinOptions {
+  CollectiveOptions collectives = {};
+  AnalyseOptions engine = {};
+  WholeOf whole_of = {};  // empty: processes that share memory are not judged together
+};
+
 // One report over several inputs: what ranks owe each other first, then findings and advice one
-// input after the other, each with its source; coverage and statistics added up. The stacks go to
+// input after the other, each with its source; those of processes that share memory come from their
+// being judged together (shared.cc). Coverage and statistics are added up. The stacks go to
 // `symbols`. An empty list gives an empty report.
-Report Join(std::vector<Analysed> inputs, const CollectiveOptions& options, Symboliser& symbols);
+Report Join(std::vector<Analysed> inputs, const JoinOptions& options, Symboliser& symbols);
+
+// Those of processes that are judged together, by position; the stacks' offsets come with them.
+struct Together {
+  std::vector<size_t> members;
+  std::vector<const ProcessAnalysis*> wholes;
+  std::vector<SharingPair> pairs;  // processes by position among the members
+};
+// Which inputs share something, and are small enough to be judged together; the others' notes say
+// what of them is not known.
+std::vector<Together> FindSharing(std::vector<Analysed>& inputs, const WholeOf& whole_of);
+// Judges them, and puts the result in the place of their own. `stacks_from` by position.
+void JudgeTogether(const Together& group, const std::vector<StackId>& stacks_from,
+                   const AnalyseOptions& options, std::vector<Analysed>& inputs);
 
 }  // namespace ss

@@ -11,12 +11,13 @@ namespace ss {
 namespace {
 
 // What cannot be read is the worst of all outcomes: nobody knows what it holds.
-int PrintJoined(const CheckCommandOptions& options, std::vector<Part> parts) {
+int PrintJoined(const CheckCommandOptions& options, const std::vector<std::string>& files,
+                const AnalyseOptions& engine, std::vector<Part> parts) {
   Result<Output> output = Output::Open(options.report);
   if (!output) return Complain(output.error());
   Symboliser symbols;
   std::vector<Error> unreadable;
-  Result<Report> report = JoinParts(std::move(parts), symbols, &unreadable);
+  Result<Report> report = JoinParts(std::move(parts), files, engine, symbols, &unreadable);
   for (const Error& error : unreadable) Complain(error);
   if (!report) return Complain(report.error());
   Result<void> printed = output->Print(*report, symbols);
@@ -35,7 +36,8 @@ int CheckCommand(const CheckCommandOptions& options) {
   if (files) parts = AnalyseShare(*files, engine, fellows.share());
   parts = fellows.Gather(std::move(parts));
   if (!fellows.First()) return fellows.End(kExitOk);
-  return fellows.End(files ? PrintJoined(options, std::move(parts)) : Complain(files.error()));
+  return fellows.End(files ? PrintJoined(options, *files, engine, std::move(parts))
+                           : Complain(files.error()));
 }
 
 }  // namespace ss

@@ -143,8 +143,12 @@ void Visit(A& a, ProcessStacks& x) {
   a.All(x.modules, x.stacks);
 }
 template <typename A>
+void Visit(A& a, SharedThing& x) {
+  a.All(x.event, x.opened, x.id, x.handle, x.ns, x.waits);
+}
+template <typename A>
 void Visit(A& a, Analysed& x) {
-  a.All(x.report, x.calls, x.stacks);
+  a.All(x.report, x.calls, x.stacks, x.shared);
 }
 template <typename A>
 void Visit(A& a, Error& x) {

@@ -158,19 +158,23 @@ StackId HighestStack(const ProcessStacks& stacks) {
   return highest;
 }
 
-Report Join(std::vector<Analysed> inputs, const CollectiveOptions& options, Symboliser& symbols) {
+Report Join(std::vector<Analysed> inputs, const JoinOptions& options, Symboliser& symbols) {
   if (inputs.empty()) return {};
+  const std::vector<Together> groups = FindSharing(inputs, options.whole_of);
+  std::vector<StackId> offsets;
   StackId offset = 0;
   for (Analysed& input : inputs) {
     const StackId highest = HighestStack(input.stacks);
     MoveStacks(input, offset);
+    offsets.push_back(offset);
     offset += highest;
     AddTo(symbols, std::move(input.stacks));
   }
   if (inputs.size() > 1) {
     for (Analysed& input : inputs) SetSources(input.report);
   }
-  CollectiveMatch match = MatchCollectives(TakeRanks(inputs), options);
+  for (const Together& group : groups) JudgeTogether(group, offsets, options.engine, inputs);
+  CollectiveMatch match = MatchCollectives(TakeRanks(inputs), options.collectives);
   Report report = Merge(inputs);
   Append(match.findings, report.findings);
   report.findings = std::move(match.findings);

@@ -160,6 +160,7 @@ Analysed ProcessAnalysis::Finish(const WaitLimit* limit) {
   }
   SetRank(report, process().rank);
   analysed.stacks = Stacks();
+  analysed.shared = importer_.shared();
   return analysed;
 }
 
@@ -188,9 +189,15 @@ ProcessStacks ProcessAnalysis::Stacks() const {
 
 Result<Analysed> AnalyseTraceFile(const std::string& path, const AnalyseOptions& options,
                                   const std::function<void(const Analysis&)>& then) {
+  ProcessAnalysis analysis(options, Pace::kFinished);
+  Result<Analysed> analysed = AnalyseTraceFile(path, analysis);
+  if (analysed && then) then(analysis.engine());
+  return analysed;
+}
+
+Result<Analysed> AnalyseTraceFile(const std::string& path, ProcessAnalysis& analysis) {
   Result<trace::TraceReader> reader = trace::TraceReader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
-  ProcessAnalysis analysis(options, Pace::kFinished);
   for (;;) {
     Result<std::optional<trace::Record>> record = reader->Next();
     if (!record) return tl::unexpected(record.error());
@@ -202,7 +209,6 @@ Result<Analysed> AnalyseTraceFile(const std::string& path, const AnalyseOptions&
   coverage.complete = coverage.complete && reader->stats().Complete();
   analysed.calls.from_start = analysed.calls.from_start && HasAllUpToItsEnd(reader->stats());
   for (const std::string& note : reader->notes()) coverage.notes.push_back(note);
-  if (then) then(analysis.engine());
   return analysed;
 }
 

@@ -16,6 +16,7 @@
 #include "src/cli/trails.h"
 #include "src/explain/analyse.h"
 #include "src/import/importer.h"
+#include "src/import/joint.h"
 #include "src/kernels/registry.h"
 #include "src/program/finding.h"
 #include "src/trace/record.h"
@@ -63,13 +64,26 @@ class ProcessAnalysis : private ImportSink {
   // own: several processes that end together share one.
   Analysed Finish(const WaitLimit* limit = nullptr);
   const Analysis& engine() const { return engine_; }
+  // For the joining of processes; points into this analysis. Rank and stacks are for the caller.
+  ProcessTape tape() const {
+    ProcessTape tape;
+    tape.strings = &names_.strings;
+    tape.ops = &engine_.kept_ops();
+    tape.accesses = &engine_.kept_accesses();
+    tape.times = &times_;
+    tape.shared = &importer_.shared();
+    return tape;
+  }
   // What this process asked of other ranks up to here; the report has the coverage only. A kernel
   // that is waited for is waited for no longer.
   Analysed RankSoFar();
   ProcessStacks Stacks() const;
 
  private:
-  void OnNumber(uint64_t number) override { number_ = number; }
+  void OnRecord(uint64_t number, uint64_t ns) override {
+    number_ = number;
+    if (ns > (times_.empty() ? 0 : times_.back().ns)) times_.push_back({engine_.kept(), ns});
+  }
   void OnOp(const Op& op, std::span<const Access> accesses) override {
     engine_.Feed(op, accesses.data());
     if (trails_) trails_->Take(op, number_);
@@ -93,12 +107,16 @@ class ProcessAnalysis : private ImportSink {
   Analysis engine_;
   std::unique_ptr<Trails> trails_;  // null: none are left
   uint64_t number_ = 0;             // of the record that the next operation comes from
+  std::vector<ProcessTape::Time> times_;
 };
 
 // One trace file, from its first record to its end or to where it is cut. What is missing is in the
 // report's coverage. `then` gets what was analysed before it goes away. Errors: not a trace.
 Result<Analysed> AnalyseTraceFile(const std::string& path, const AnalyseOptions& options,
                                   const std::function<void(const Analysis&)>& then = {});
+
+// The same, into an analysis that is the caller's and stays; for Pace::kFinished.
+Result<Analysed> AnalyseTraceFile(const std::string& path, ProcessAnalysis& analysis);
 
 // The inputs of one share, in their order. On as many threads as there are processors; each thread
 // has one input in memory as a whole. `then` gets what was analysed before it goes away, and what
@@ -108,8 +126,9 @@ std::vector<Part> AnalyseShare(const std::vector<std::string>& files, const Anal
                                Share share, const ThenAnalysis& then = {});
 // One report over all inputs, or the first failure. Errors name the file. With `unreadable`, what
 // cannot be read goes there and into the report's coverage, and only nothing that can be read is an
-// error.
-Result<Report> JoinParts(std::vector<Part> parts, Symboliser& symbols,
+// error. The files of processes that share memory are analysed once more, to be judged together.
+Result<Report> JoinParts(std::vector<Part> parts, const std::vector<std::string>& files,
+                         const AnalyseOptions& engine, Symboliser& symbols,
                          std::vector<Error>* unreadable = nullptr);
 // What `streamsan check` does before it prints, by this process alone.
 Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols,

@@ -152,14 +152,21 @@ Report Watch::Finish(const std::vector<std::string>& command, Symboliser& symbol
     return interruption.asked();
   };
   std::vector<Analysed> inputs;
+  std::vector<const ProcessAnalysis*> analyses;
   for (const auto& watched : watched_) {
     if (!watched->analysis) continue;
     Analysed analysed = watched->analysis->Finish(&limit);
     AddGaps(*watched, analysed.report.coverage);
     inputs.push_back(std::move(analysed));
+    analyses.push_back(watched->analysis.get());
   }
-  if (!inputs.empty())
-    return Join(std::move(inputs), {.stalled = calls_ == Calls::kStalled}, symbols);
+  if (!inputs.empty()) {
+    const JoinOptions options{
+        .collectives = {.stalled = calls_ == Calls::kStalled},
+        .engine = options_.engine,
+        .whole_of = [&](size_t position, Analysed&) { return analyses[position]; }};
+    return Join(std::move(inputs), options, symbols);
+  }
   Report report;
   for (const std::string& word : command)
     report.program += (report.program.empty() ? "" : " ") + word;
@@ -190,7 +197,7 @@ Report Watch::RanksSoFar(Symboliser& symbols) {
   for (const auto& watched : watched_) {
     if (watched->analysis) inputs.push_back(watched->analysis->RankSoFar());
   }
-  return Join(std::move(inputs), {.stalled = calls_ == Calls::kStalled}, symbols);
+  return Join(std::move(inputs), {.collectives = {.stalled = calls_ == Calls::kStalled}}, symbols);
 }
 
 bool Watch::kept_all() const {

@@ -28,7 +28,8 @@ void Checker::Advise(const char* code, const std::string& subject, std::vector<s
 }
 
 void Checker::AdviseOnWait(const Op& op, size_t index) {
-  if (op.flags & kSynthetic) return;
+  const bool unknown = (op.flags & kForeign) && order_.last_wait_unrecorded();
+  if ((op.flags & kSynthetic) || unknown) return;
   const std::string& event = EventName(op.object);
   auto hash = std::hash<std::string_view>{};
   if (order_.last_wait_unrecorded() && RuleOn(Rule::kUnrecordedWait)) {

@@ -169,6 +169,16 @@ void Analysis::Feed(const Op& op, const Access* accesses) {
   s.graphs.Feed(op, accesses, [&s](const Op& made, const Access* taken) { s.Take(made, taken); });
 }
 
+void Analysis::FeedKept(const Op& op, const Access* accesses) {
+  state_->last_op = op.id;
+  state_->Take(op, accesses);
+}
+
+size_t Analysis::kept() const { return state_->ops.size(); }
+bool Analysis::whole() const { return state_->Whole(); }
+const std::vector<Op>& Analysis::kept_ops() const { return state_->ops; }
+const std::vector<Access>& Analysis::kept_accesses() const { return state_->accesses; }
+
 size_t Analysis::hazards() const { return state_->checker->hazards(); }
 
 const std::vector<PlacedCollective>& Analysis::collectives() const {

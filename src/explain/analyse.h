@@ -51,6 +51,13 @@ class Analysis {
   Analysis(const Program& names, const AnalyseOptions& options, size_t max_kept = 20'000'000);
   ~Analysis();
   void Feed(const Op& op, const Access* accesses);
+  // What other analyses kept, put together: their graphs have been launched out already.
+  void FeedKept(const Op& op, const Access* accesses);
+  // What is kept so far; false where that is not all that was fed.
+  size_t kept() const;
+  bool whole() const;
+  const std::vector<Op>& kept_ops() const;
+  const std::vector<Access>& kept_accesses() const;
   // Findings so far that are not absorbed: cheap, for progress lines.
   size_t hazards() const;
   // Where what was fed so far placed its collectives.

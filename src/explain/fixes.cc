@@ -199,14 +199,24 @@ class Proposer {
   // Nothing synchronises in the middle of a launch.
   void HostSync(const End& producer, const Place& place) {
     if (SameLaunch()) return;
+    const bool ranks = finding_.first.rank != finding_.second.rank;
+    const OpId before_op = At(place(finding_.instances[0])).id;
     Candidate candidate;
-    candidate.fix = {FixKind::kHostSync, "", producer.name, finding_.buffer.name,
-                     fmt::format("the host synchronises {} before op {}", Told(producer),
-                                 At(place(finding_.instances[0])).id)};
+    candidate.fix = {
+        FixKind::kHostSync, "", producer.name, finding_.buffer.name,
+        ranks ? fmt::format("{} is synchronised by its own process, which lets the other one know, "
+                            "before op {}",
+                            Told(producer), before_op)
+              : fmt::format("the host synchronises {} before op {}", Told(producer), before_op)};
     for (const Instance& instance : finding_.instances) {
       size_t before = place(instance);
-      Op sync{.kind = OpKind::kStreamSync, .host = At(before).host, .stream = producer.stream};
-      candidate.edit.insertions.push_back({before, sync});
+      const HostId other = At(before).host;
+      const HostId host = ranks ? producer.host : other;
+      candidate.edit.insertions.push_back(
+          {before, {.kind = OpKind::kStreamSync, .host = host, .stream = producer.stream}});
+      if (host == other) continue;
+      candidate.edit.insertions.push_back(
+          {before, {.kind = OpKind::kHandoff, .host = host, .object = other}});
     }
     candidates_.push_back(std::move(candidate));
   }

@@ -59,9 +59,6 @@ namespace ss {
     "NCCL operations of unknown datatype, kind or communicator: their buffers are left out") \
   X(kAliasedMappings, true, \
     "memory was mapped to a second range while the first was there: they are taken to be apart") \
-  X(kSharedWithOthers, true, \
-    "memory and events that are shared with other processes, whose part is not known") \
-  X(kForeignWaits, true, "waits for events of other processes, which are taken to order nothing") \
   X(kUnknownGraphs, true, "uses of graphs or nodes whose making was not seen") \
   X(kFoldedThreads, true, "host threads share one lane, as more were alive than can be told apart")
 // clang-format on

@@ -13,7 +13,7 @@ Op& Importer::State::Emit(OpKind kind, uint64_t stack) {
     held_.ReleaseFirst(*now_.sink);
     counts_.Add(Count::kUnheldOps);
   }
-  Op& op = held_.Push(now_.before, now_.after);
+  Op& op = held_.Push(now_.before, now_.after, now_ns_);
   op.kind = kind;
   op.host = now_.life->host;
   op.id = ++last_op_;
@@ -31,9 +31,10 @@ Op& Importer::State::EmitOn(OpKind kind, const StreamLife& stream, uint64_t stac
 
 // Call when `op` is complete but for its flags.
 void Importer::State::BeginSync(Op& op) {
-  if (!building_ && now_.after > now_.before) {
-    syncs_.push_back({now_.thread, now_.after, held_.last(), op, false});
-  }
+  if (building_ || now_.after == now_.before) return;
+  syncs_.push_back({now_.thread, now_.after, held_.last(), op, false});
+  // What it teaches the thread counts from its return on, among other processes' operations, too.
+  if (now_ns_ != 0) Split(syncs_.back());
 }
 
 void Importer::State::CheckOverlap(Op& op, Touch touch) {

@@ -5,8 +5,8 @@ namespace {
 constexpr size_t kCompactAt = 4096;  // entries; small enough to stay in the cache
 }
 
-Op& HoldQueue::Push(uint64_t number, uint64_t release_at) {
-  entries_.push_back({Op{}, number, release_at, accesses_.size()});
+Op& HoldQueue::Push(uint64_t number, uint64_t release_at, uint64_t ns) {
+  entries_.push_back({Op{}, number, release_at, ns, accesses_.size()});
   return entries_.back().op;
 }
 
@@ -41,7 +41,7 @@ void HoldQueue::Release(uint64_t seq, ImportSink& sink) {
 void HoldQueue::ReleaseFirst(ImportSink& sink) {
   const Entry& entry = entries_[head_++];
   if (entry.op.flags & kAmbiguousOrder) ++ambiguous_;
-  sink.OnNumber(entry.number);
+  sink.OnRecord(entry.number, entry.ns);
   sink.OnOp(entry.op, std::span(accesses_).subspan(entry.access, entry.op.access_count));
   if (head_ == entries_.size() || head_ >= kCompactAt) Compact();
 }

@@ -17,9 +17,9 @@ class HoldQueue {
   // Position of an operation: counts up, is never reused.
   using Ticket = uint64_t;
 
-  // A new last operation, of the record `number`; it may leave when `release_at` is reached. The
-  // reference holds until the next call.
-  Op& Push(uint64_t number, uint64_t release_at);
+  // A new last operation, of the record `number`, not before the time `ns`; it may leave when
+  // `release_at` is reached. The reference holds until the next call.
+  Op& Push(uint64_t number, uint64_t release_at, uint64_t ns);
   void AddAccess(const Access& access);  // to the last operation
   void ClearAccesses();                  // of the last operation
   std::span<Access> LastAccesses() {     // of the last operation, to be changed
@@ -45,6 +45,7 @@ class HoldQueue {
     Op op;
     uint64_t number;
     uint64_t release_at;
+    uint64_t ns;
     size_t access;  // first one, into accesses_
   };
 

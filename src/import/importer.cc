@@ -27,7 +27,7 @@ constexpr bool IsCall() {  // a call of the driver, not a definition and not a n
 // Definitions may come from any thread, or from none that ever calls anything.
 template <typename Body>
 constexpr bool IsOfThread() {
-  if constexpr (std::is_same_v<Body, trace::Unknown>) {
+  if constexpr (std::is_same_v<Body, trace::Unknown> || std::is_same_v<Body, trace::Time>) {
     return false;
   } else {
     return IsCall<Body>() || Body::kId >= trace::NoteBuffer::kId ||
@@ -44,6 +44,7 @@ bool ExistsAtReturn(const trace::Body& body) {
   return std::holds_alternative<trace::ContextCreate>(body) ||
          std::holds_alternative<trace::StreamCreate>(body) ||
          std::holds_alternative<trace::EventCreate>(body) ||
+         std::holds_alternative<trace::Shared>(body) ||  // of what such a call makes
          std::holds_alternative<trace::GraphCreate>(body);
 }
 
@@ -179,13 +180,16 @@ void Importer::State::EndSync(const OpenSync& sync) {
 // operation.
 void Importer::State::SplitSyncs() {
   for (OpenSync& sync : syncs_) {
-    if (sync.split || sync.thread == now_.thread) continue;
-    Op* op = held_.Find(sync.ticket);
-    if (op == nullptr) continue;
-    op->flags |= kSyncBegin;
-    sync.split = true;
-    held_.Unhold(sync.ticket);
+    if (!sync.split && sync.thread != now_.thread) Split(sync);
   }
+}
+
+void Importer::State::Split(OpenSync& sync) {
+  Op* op = held_.Find(sync.ticket);
+  if (op == nullptr) return;
+  op->flags |= kSyncBegin;
+  sync.split = true;
+  held_.Unhold(sync.ticket);
 }
 
 void Importer::State::Finish(ImportSink& sink) {
@@ -217,6 +221,7 @@ const std::vector<DescribedStack>& Importer::described_stacks() const {
   return state_->doings_.stacks();
 }
 const std::vector<Image>& Importer::images() const { return state_->images_; }
+const std::vector<SharedThing>& Importer::shared() const { return state_->shared_; }
 RankCalls Importer::collectives() const { return state_->Collectives(); }
 
 std::vector<std::pair<std::string, uint64_t>> Importer::call_counts() const {

@@ -24,6 +24,7 @@
 #include "src/program/collectives.h"
 #include "src/program/finding.h"
 #include "src/program/op.h"
+#include "src/program/shared.h"
 #include "src/trace/record.h"
 
 namespace ss {
@@ -35,8 +36,9 @@ struct KernelEntry;
 
 struct ImportSink {
   virtual ~ImportSink() = default;
-  // Before an operation: the number (seq_before) of the record that it comes from.
-  virtual void OnNumber(uint64_t number) { (void)number; }
+  // Before an operation: the number (seq_before) of the record that it comes from, and what time it
+  // was then at least (0: before the process shared anything, the time is not told).
+  virtual void OnRecord(uint64_t number, uint64_t ns) { (void)number, (void)ns; }
   // `op.access_begin` is 0: the accesses that travel with the op are all of `accesses`, which is
   // valid during the call only.
   virtual void OnOp(const Op& op, std::span<const Access> accesses) = 0;
@@ -82,6 +84,8 @@ class Importer {
   // What was asked of NCCL so far, what has not returned included; `index` and `after` of its
   // operations are for the analysis to fill in.
   RankCalls collectives() const;
+  // What it has given away and opened so far.
+  const std::vector<SharedThing>& shared() const;
   // Calls per hooked function, from the trace's own counters; empty where it has none (killed
   // process).
   std::vector<std::pair<std::string, uint64_t>> call_counts() const;

@@ -32,6 +32,7 @@ struct Block {
   bool named_only = false;  // no allocation was seen: the program gave the memory a name
   bool variable = false;    // a module's: it ends with the module, unseen
   bool carved = false;      // had pool blocks inside
+  uint32_t opened = 0;      // another process's: how often
   uint64_t mapped = 0;      // handle of the memory that is mapped there
   bool of_graph = false;    // allocated by a graph, or while one was captured
   uint64_t stamp = 0;       // changes whenever cached answers that name the block become wrong

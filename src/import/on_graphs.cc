@@ -60,7 +60,7 @@ std::vector<NodeOp> Importer::State::EndBuilding() {
 }
 
 void Importer::State::PushAgain(const NodeOp& one) {
-  Op& op = held_.Push(now_.before, now_.after);
+  Op& op = held_.Push(now_.before, now_.after, now_ns_);
   const uint32_t begin = op.access_begin;
   op = one.op;
   op.id = ++last_op_;

@@ -7,13 +7,14 @@
 namespace ss {
 namespace {
 
-constexpr uint64_t kVariable = 7, kManagedVariable = 8;  // Alloc::kind
+// Alloc::kind
+constexpr uint64_t kOpened = 6, kVariable = 7, kManagedVariable = 8;
 
 MemoryKind KindOfAlloc(uint64_t kind) {  // Alloc::kind
   switch (kind) {
     case 1:
     case 5:
-    case 6:
+    case kOpened:
     case kVariable:
       return MemoryKind::kDevice;
     case 2:
@@ -124,16 +125,33 @@ void Importer::State::On(const trace::Alloc& record) {
     const Block* known = memory_.DriverBlock(range.begin);
     if (known != nullptr && known->variable && known->end == range.end) return;
   }
+  if (record.kind == kOpened && OpenAgain(range)) return;
   const ContextLife context = ContextOf(record.context);
   const StringId name = MakeRoom(range);
   Block& block = *memory_.AddDriver(range.begin, range.end);
   block.variable = variable;
+  block.opened = record.kind == kOpened;
   block.kind = block.accessed = KindOfAlloc(record.kind);
   block.mapped = record.handle;
   if (record.handle != 0 && ++mappings_[record.handle] > 1) counts_.Add(Count::kAliasedMappings);
   block.name = name;
   Op& op = BeginTenancy(block, OpKind::kAlloc, context, record.stack);
   if (record.is_private != 0) op.flags |= kPrivate;
+}
+
+// Rule 8. Whoever has the other processes' traces, too, says what of it is known.
+void Importer::State::On(const trace::Shared& record) {
+  constexpr uint64_t kMemory = 1;
+  SharedThing thing{record.kind != kMemory, record.opened != 0, 0, record.handle, now_ns_};
+  if (thing.event) {
+    thing.id = EventOf(record.object, 0);
+    shared_events_.insert(thing.id);
+  } else {
+    blocks_.clear();
+    memory_.OverlappingDriver(record.object, record.object + 1, blocks_);
+    if (!blocks_.empty()) thing.id = blocks_.front()->buffer;
+  }
+  shared_.push_back(std::move(thing));
 }
 
 void Importer::State::On(const trace::AllocAsync& record) {
@@ -179,10 +197,19 @@ void Importer::State::On(const trace::Free& record) {
   if (record.bytes != 0) return Unmap(record);
   Block* block = memory_.DriverBlock(record.address);
   if (block == nullptr || block->named_only) return counts_.Add(Count::kUnknownFrees);
+  if (block->opened > 1) return void(--block->opened);
   blocks_.clear();
   memory_.OverlappingPool(block->begin, block->end, blocks_);
   counts_.Add(Count::kSegmentFrees, blocks_.size());
   EndDriverBlock(*block, OpKind::kFree, record.stack);
+}
+
+// Another process's memory that is opened twice is there once, until it is closed twice.
+bool Importer::State::OpenAgain(Range range) {
+  Block* block = memory_.DriverBlock(range.begin);
+  if (block == nullptr || block->opened == 0 || block->end != range.end) return false;
+  ++block->opened;
+  return true;
 }
 
 void Importer::State::On(const trace::FreeAsync& record) {

@@ -95,9 +95,6 @@ void Importer::State::On(const trace::EventCreate& record) {
   if (record.foreign != 0) foreign_events_.insert(event);
 }
 
-// Rule 8. Without the other process's trace its effect is not known.
-void Importer::State::On(const trace::Shared&) { counts_.Add(Count::kSharedWithOthers); }
-
 void Importer::State::On(const trace::EventDestroy& record) {
   const EventId event = events_.Remove(record.event);
   if (event == 0) return counts_.Add(Count::kUnknownDestroys);
@@ -118,13 +115,23 @@ void Importer::State::On(const trace::EventRecord& record) {
   CheckOverlap(op, touch);
 }
 
+// Without the other process's trace it orders nothing (rule 8).
+void Importer::State::MarkForeign(Op& op) {
+  if (shared_events_.contains(op.object)) op.flags |= kForeign;
+  if (!foreign_events_.contains(op.object)) return;
+  op.flags |= kForeign;
+  auto same = [&](const SharedThing& thing) { return thing.event && thing.id == op.object; };
+  auto thing = std::find_if(shared_.rbegin(), shared_.rend(), same);
+  if (thing != shared_.rend()) ++thing->waits;
+}
+
 void Importer::State::On(const trace::StreamWaitEvent& record) {
   if (Failed(record.result)) return;
   const StreamLife& stream = StreamOf(record.stream, record.context);
   const EventId event = EventOf(record.event, record.context);
-  if (foreign_events_.contains(event)) return counts_.Add(Count::kForeignWaits);
   Op& op = EmitOn(OpKind::kStreamWaitEvent, stream, record.stack);
   op.object = event;
+  MarkForeign(op);
   if (record.flags != 0) op.flags |= kExternal;
   Touch touch = Queues(stream);
   touch.event = event;
@@ -146,9 +153,9 @@ void Importer::State::On(const trace::StreamSync& record) {
 void Importer::State::On(const trace::EventSync& record) {
   if (Failed(record.result)) return;
   const EventId event = EventOf(record.event, 0);
-  if (foreign_events_.contains(event)) return counts_.Add(Count::kForeignWaits);
   Op& op = Emit(OpKind::kEventSync, record.stack);
   op.object = event;
+  MarkForeign(op);
   CheckOverlap(
       op, {.thread = now_.thread, .before = now_.before, .after = now_.before, .event = event});
   BeginSync(op);
@@ -181,9 +188,9 @@ void Importer::State::On(const trace::StreamQuery& record) {
 void Importer::State::On(const trace::EventQuery& record) {
   if (record.result != kNotReadyResult && Failed(record.result)) return;
   const EventId event = EventOf(record.event, 0);
-  if (foreign_events_.contains(event)) return;
   Op& op = Emit(OpKind::kEventQuery, record.stack);
   op.object = event;
+  if (shared_events_.contains(event)) op.flags |= kForeign;
   if (record.result == kNotReadyResult) op.flags |= kNotReady;
   if (record.in_allocator != 0) op.flags |= kAllocatorInternal;
   CheckOverlap(op,

@@ -1,6 +1,7 @@
 // The importer's insides: one On() a record type, grouped by what they are about (on_*.cc).
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -44,6 +45,7 @@ class Importer::State {
   std::map<uint64_t, uint64_t> call_counts_;  // by text id
   std::vector<StringId> stream_names_;        // by StreamId
   std::vector<StringId> host_names_;          // by HostId
+  std::vector<SharedThing> shared_;
 
  private:
   // An access or fill note that waits for its thread's next operation on a stream.
@@ -113,6 +115,7 @@ class Importer::State {
   void RunPending(uint64_t seq);
   void EndSync(const OpenSync& sync);
   void SplitSyncs();
+  void Split(OpenSync& sync);
 
   // emit.cc: making operations.
   Op& Emit(OpKind kind, uint64_t stack = 0);
@@ -167,6 +170,7 @@ class Importer::State {
   void EmitStream(const StreamLife& stream, uint64_t stack);
   void EmitDestroy(StreamId stream);
   EventId EventOf(uint64_t handle, uint64_t context);
+  void MarkForeign(Op& op);
 
   // on_work.cc
   void On(const trace::Function&);
@@ -281,6 +285,7 @@ class Importer::State {
   void On(const trace::Alloc&);
   void On(const trace::Free&);
   void Unmap(const trace::Free& record);
+  bool OpenAgain(Range range);
   void On(const trace::Shared&);
   void On(const trace::AllocAsync&);
   void On(const trace::FreeAsync&);
@@ -314,10 +319,12 @@ class Importer::State {
   void On(const trace::PlugIn&);
   void On(const trace::OperatorTensors&);
   void On(const trace::Mark&) {}  // for whoever feeds the importer
+  void On(const trace::Time& record) { now_ns_ = std::max(now_ns_, record.ns); }
 
   // Order.
   Now now_;
   uint64_t last_seq_ = 0;
+  uint64_t now_ns_ = 0;  // as the last Time record says
   OpId last_op_ = 0;
   HoldQueue held_;
   OverlapWatch overlaps_;
@@ -380,7 +387,8 @@ class Importer::State {
   BufferId buffers_made_ = 0;
   std::vector<Range> device_flags_;
   std::unordered_map<uint64_t, uint32_t> mappings_;  // handle -> ranges it is mapped to now
-  std::unordered_set<EventId> foreign_events_;       // that other processes record
+  std::unordered_set<EventId> shared_events_;        // with other processes
+  std::unordered_set<EventId> foreign_events_;       // that only other processes have recorded
   std::vector<Block*> blocks_;                       // scratch
   bool maps_unseen_ = false;  // memory comes alive in ways that are not modelled
 

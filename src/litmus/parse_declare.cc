@@ -40,7 +40,7 @@ StreamType Parser::StreamTypeClause() {
 void Parser::DeclareStream() {
   Token name = at_.Name("a name for the stream");
   RefuseUsedLane(name);
-  if (Scope().events.count(name.text)) Refuse(name, "a new name; this one is an event's");
+  if (events_.count({Scope().rank, name.text})) Refuse(name, "a new name; this one is an event's");
   if (name.text == "device") Refuse(name, "another name: 'sync device' is the device's");
   Stream stream;
   if (at_.Accept("device")) stream.device = DeviceNumber();  // clauses come in any order

@@ -169,16 +169,15 @@ bool Parser::Known(const NameCheck& check) const {
   if ((any || check.what == What::kComm) && comms_.count(name)) return true;
   if ((any || check.what == What::kOperation) && kernels_.count(name)) return true;
   if (check.what == What::kSite && IsRankName(name)) return true;
-  for (const auto& [key, flag] : flags_) {
-    if (any && key.second == name) return true;
-  }
+  auto named = [&](const auto& entry) { return entry.first.second == name; };
+  if (any && std::any_of(flags_.begin(), flags_.end(), named)) return true;
+  if (any && std::any_of(events_.begin(), events_.end(), named)) return true;
   for (const auto& [rank, scope] : ranks_) {
     bool lane = any || check.what == What::kSite || check.what == What::kLane;
     bool label = any || check.what == What::kSite || check.what == What::kOperation;
     if (lane && scope.IsLane(name)) return true;
     if (label && scope.labels.count(name)) return true;
     if ((any || check.what == What::kBuffer) && scope.buffers.count(name)) return true;
-    if (any && scope.events.count(name)) return true;
   }
   return false;
 }

@@ -16,7 +16,7 @@ void Parser::Sync() {
     op.label = label;
     return;
   }
-  const Stream* stream = FindStream(name.text);
+  const Stream* stream = at_.Sees("@") ? nullptr : FindStream(name.text);
   EventId event = stream ? 0 : UseEvent(name);
   StringId label = LabelAndEnd();
   Op& op = Emit(stream ? OpKind::kStreamSync : OpKind::kEventSync, "sync");
@@ -28,7 +28,7 @@ void Parser::Sync() {
 void Parser::Query() {
   RefuseInCapture(at_.Previous(), "the work being captured does not run yet");
   Token name = at_.Name("a stream or an event");
-  const Stream* stream = FindStream(name.text);
+  const Stream* stream = at_.Sees("@") ? nullptr : FindStream(name.text);
   EventId event = stream ? 0 : UseEvent(name);
   bool not_ready = at_.Sees("notready");
   if (!not_ready && !at_.Sees("done")) Refuse(at_.Peek(), "'done' or 'notready'");

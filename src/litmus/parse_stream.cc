@@ -96,7 +96,7 @@ void Parser::Record(const Token& lane) {
 void Parser::Wait(const Token& lane) {
   at_.Take();
   Token name = at_.Name("an event");
-  if (FindStream(name.text)) return WaitForStream(lane, name);
+  if (!at_.Sees("@") && FindStream(name.text)) return WaitForStream(lane, name);
   EventId event = UseEvent(name);
   bool external = at_.Accept("external");
   Clauses clauses{{}, LabelAndEnd()};

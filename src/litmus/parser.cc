@@ -214,9 +214,18 @@ HostId Parser::UseHost(const Token& name) {
   return found->second;
 }
 
+// The name has been read. E@N is rank N's event.
 EventId Parser::UseEvent(const Token& name) {
-  if (Scope().streams.count(name.text)) Refuse(name, "an event; the name is a stream's");
-  auto [entry, fresh] = Scope().events.try_emplace(name.text, next_event_);
+  uint32_t rank = Scope().rank;
+  if (at_.Accept("@")) {
+    const Token rank_token = at_.Peek();
+    rank = RankNumber();
+    ranks_named_.push_back({rank_token, rank});
+    Need(8, "interprocess event");
+  } else if (Scope().streams.count(name.text)) {
+    Refuse(name, "an event; the name is a stream's");
+  }
+  auto [entry, fresh] = events_.try_emplace({rank, name.text}, next_event_);
   if (!fresh) return entry->second;
   file_.program.event_names.resize(next_event_ + 1);
   file_.program.event_names[next_event_] = name.text;

@@ -214,6 +214,7 @@ class Parser {
   HostId next_host_ = 0;
   StreamId next_stream_ = 1;
   EventId next_event_ = 1;
+  std::map<std::pair<uint32_t, std::string>, EventId> events_;  // by rank and name
 };
 
 }  // namespace ss::litmus

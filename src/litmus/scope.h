@@ -53,7 +53,6 @@ struct RankScope {
   std::map<std::string, HostId> hosts;
   std::map<std::string, Stream> streams;
   std::map<std::string, Buffer> buffers;
-  std::map<std::string, EventId> events;
   std::map<std::string, Physical> physical;
   std::map<std::string, uint32_t> graphs;
   std::set<std::string> labels;

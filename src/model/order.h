@@ -264,6 +264,7 @@ class Order {
   void BeginHost(const Op& op);
   void Changed(Host& host) { host.version = versions_[host.slot] = ++news_; }
   void LearnFrom(Host& other, Host& host);
+  void LearnFromOtherRanks(Host& host);
   void Show(Host& host);
   void RaiseShown(const Clock& from, Clock* to) const;
   void Fold(UserSet& users, const std::vector<bool>& ended);

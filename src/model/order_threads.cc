@@ -13,7 +13,8 @@ void UserSet::AddHigh(uint32_t host) {
 void Order::Use(UserSet& users, Host& host) {
   if (host.taken.size() < versions_.size()) host.taken.resize(versions_.size(), 0);
   users.ForEach([&](uint32_t other) {
-    if (host.taken[other] != versions_[other]) LearnFrom(*hosts_[other], host);
+    const bool same_rank = hosts_[other]->rank == host.rank;
+    if (same_rank && host.taken[other] != versions_[other]) LearnFrom(*hosts_[other], host);
   });
   if (users.gone && !host.clock.Covers(*users.gone)) {
     host.clock.Join(*users.gone);
@@ -25,16 +26,33 @@ void Order::Use(UserSet& users, Host& host) {
 }
 
 void Order::LearnFrom(Host& other, Host& host) {
-  if (&other == &host || other.rank != host.rank) return;
+  if (&other == &host) return;
   host.taken[other.slot] = other.version;
   if (host.clock.Covers(other.clock)) return;
   host.clock.Join(other.clock);
   Changed(host);
 }
 
+// How processes tell each other that memory is ready (pipes, sockets, counters in shared memory) is
+// not seen. Whoever uses what they share now, in the order of time, is taken to know of all that
+// the others had seen by then (rule 8).
+void Order::LearnFromOtherRanks(Host& host) {
+  if (host.taken.size() < versions_.size()) host.taken.resize(versions_.size(), 0);
+  for (const auto& other : hosts_) {
+    if (!other || other->rank == host.rank) continue;
+    if (host.taken[other->slot] != other->version) LearnFrom(*other, host);
+  }
+  for (const auto& [rank, seen] : seen_) {  // of threads that have ended, too
+    if (rank == host.rank || host.clock.Covers(seen)) continue;
+    host.clock.Join(seen);
+    Changed(host);
+  }
+}
+
 // Creation, allocation and plain CPU accesses neither give nor take.
 void Order::HandOver(const Op& op, std::vector<UserSet*>& users) {
   if (strict_ || !RuleOn(Rule::kHandOver)) return;
+  if (op.flags & kShared) LearnFromOtherRanks(EnsureHost(op.host));
   switch (op.kind) {
     case OpKind::kHostAccess:
     case OpKind::kAlloc:

@@ -121,6 +121,11 @@ enum OpFlags : uint32_t {
   // The kernel's code lets no dependent start early: what is launched behind it programmatically
   // starts after its blocks have ended (SEMANTICS 13).
   kNoTrigger = 1 << 22,
+  // Of processes that share memory (SEMANTICS 8). kShared: uses what another process uses, too; in
+  // the default mode `host` acquires what the threads of the others know. kForeign: waits for an
+  // event that a process without a trace may have recorded last.
+  kShared = 1 << 23,
+  kForeign = 1 << 24,
 };
 
 enum class MemoryKind : uint8_t {

@@ -33,6 +33,8 @@ Rule RuleOf(uint32_t id) {
       return {Role::kName, id, 2};
     case ImageLoad::kId:
       return {Role::kName, id, 1, 1};
+    case Shared::kId:
+      return {Role::kName, id, 1, 2};
     case Process::kId:
     case Thread::kId:
     case ThreadEnd::kId:

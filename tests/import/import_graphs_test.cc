@@ -319,10 +319,12 @@ TEST_F(Graphs, MappedRangeEndsWithItsPieces) {
 
 TEST_F(Graphs, WaitForAnotherProcessesEventIsCounted) {
   feed.Call(0, EventCreate{.event = kEventE, .context = kContext, .foreign = 1});
+  feed.Call(0, trace::Shared{.kind = 2, .opened = 1, .object = kEventE, .handle = "h"});
   feed.Call(0, StreamWaitEvent{.stream = kStreamA, .context = kContext, .event = kEventE});
   feed.End();
-  EXPECT_TRUE(feed.Of(OpKind::kStreamWaitEvent).empty());
-  EXPECT_TRUE(feed.HasNote(1, "waits for events of other processes"));
+  EXPECT_TRUE(feed.The(OpKind::kStreamWaitEvent).op.flags & kForeign);
+  ASSERT_EQ(feed.importer.shared().size(), 1u);
+  EXPECT_EQ(feed.importer.shared()[0].waits, 1u);
 }
 
 }  // namespace

@@ -1,15 +1,18 @@
 // Events: a record is a marker in a stream, and an event remembers its most recent one (rule 5).
 #include "api_graph.h"
+#include "ipc.h"
 
 using namespace ss::vgpu;
 
 VGPU_EXPORT cuEventCreate(CUevent* event, unsigned int flags) {
   VGPU_ENTER_CONTEXT(call);
-  constexpr unsigned kKnown = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
-  if (!event) return CUDA_ERROR_INVALID_VALUE;
-  if (flags & CU_EVENT_INTERPROCESS) return CUDA_ERROR_NOT_SUPPORTED;
-  if (flags & ~kKnown) return CUDA_ERROR_INVALID_VALUE;
+  constexpr unsigned kKnown =
+      CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+  if (!event || flags & ~kKnown) return CUDA_ERROR_INVALID_VALUE;
+  const bool shared = flags & CU_EVENT_INTERPROCESS;
+  if (shared && !(flags & CU_EVENT_DISABLE_TIMING)) return CUDA_ERROR_INVALID_VALUE;
   auto made = std::make_unique<Event>();
+  if (shared && !(made->shared = SharedEvent::Make())) return CUDA_ERROR_OUT_OF_MEMORY;
   made->context = call.context;
   made->flags = flags;
   *event = reinterpret_cast<CUevent>(call.machine.events.Add(std::move(made)));
@@ -52,7 +55,7 @@ static CUresult Record(CUevent handle, CUstream stream_handle, unsigned int flag
     return CUDA_SUCCESS;
   }
   if (flags) return CUDA_ERROR_INVALID_VALUE;  // an external record needs a capture
-  event->record = call.machine.Issue(*stream, {Work::kMarker, "record"});
+  event->record = call.machine.Issue(*stream, RecordOf(*event));
   call.machine.HostStep(call.lock);
   return CUDA_SUCCESS;
 }
@@ -68,6 +71,9 @@ VGPU_EXPORT cuEventQuery(CUevent handle) {
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
   if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
   if (const CUresult error = Forbidden(call)) return error;
+  if (RecordedElsewhere(*event)) {
+    return DoneElsewhere(*event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  }
   return call.machine.Poll(call.lock, event->record) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -77,6 +83,7 @@ VGPU_EXPORT cuEventSynchronize(CUevent handle) {
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
   if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
   if (const CUresult error = Forbidden(call)) return error;
+  if (RecordedElsewhere(*event)) return SynchronizeElsewhere(call, *event);
   return call.Wait(event->record ? std::vector<OpPtr>{event->record} : std::vector<OpPtr>{});
 }
 

@@ -62,7 +62,7 @@ VGPU_EXPORT cuMemFree_v2(CUdeviceptr address) {
   if (!address) return CUDA_SUCCESS;
   if (const CUresult error = Forbidden(call)) return error;
   Block* block = Exactly(call, address);
-  if (!block || block->OnHost()) return CUDA_ERROR_INVALID_VALUE;
+  if (!block || block->OnHost() || block->opened) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = call.Wait(call.machine.DeviceTails(block->device))) return error;
   block = Exactly(call, address);  // another thread may have been quicker
   if (!block) return CUDA_ERROR_INVALID_VALUE;

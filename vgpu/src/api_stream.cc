@@ -1,5 +1,6 @@
 // Streams, events and host functions.
 #include "api_graph.h"
+#include "ipc.h"
 
 using namespace ss::vgpu;
 
@@ -108,9 +109,7 @@ static CUresult WaitEvent(CUstream handle, CUevent event_handle, unsigned int fl
   if (flags & ~static_cast<unsigned>(CU_EVENT_WAIT_EXTERNAL)) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = Implicit(*stream)) return error;
   if (flags || stream->capture || event->capture) return CaptureWait(*stream, *event, flags);
-  NewOp wait{Work::kMarker, "wait"};
-  if (event->record) wait.after.push_back(event->record);
-  return call.Run(*stream, std::move(wait));
+  return call.Run(*stream, WaitFor(*event));
 }
 VGPU_STREAM_EXPORT(cuStreamWaitEvent, _ptsz, (CUstream stream, CUevent event, unsigned int flags),
                    WaitEvent(stream, event, flags, kDefault))

@@ -78,6 +78,8 @@ class Machine {
   // The host waits until all of `targets` are done. CUDA_ERROR_LAUNCH_TIMEOUT, with an account on
   // stderr, when they cannot be.
   CUresult Wait(std::unique_lock<std::mutex>& lock, const std::vector<OpPtr>& targets);
+  // No operation runs when it returns; none begins before the lock is given up.
+  void WaitForSlice(std::unique_lock<std::mutex>& lock);
   // A query: the state of `target` now. A host that polls lets the device get on.
   bool Poll(std::unique_lock<std::mutex>& lock, const OpPtr& target);
 

@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "options.h"
 
@@ -34,7 +35,26 @@ bool Arena::Map() {
 
 void Arena::Unmap() {
   if (mapped_) munmap(reinterpret_cast<void*>(base_), bytes_);
+  if (file_ >= 0) close(file_);
   mapped_ = false;
+  file_ = -1;
+}
+
+int Arena::Share(const std::vector<const Block*>& blocks) {
+  if (file_ >= 0) return file_;
+  const int file = memfd_create("vgpu-device", MFD_CLOEXEC);
+  if (file < 0) return -1;
+  bool copied = ftruncate(file, static_cast<off_t>(bytes_)) == 0;
+  for (const Block* block : blocks) {
+    const ssize_t written = pwrite(file, reinterpret_cast<void*>(block->base), block->bytes,
+                                   static_cast<off_t>(block->base - base_));
+    copied = copied && written == static_cast<ssize_t>(block->bytes);
+  }
+  const bool placed = copied && mmap(reinterpret_cast<void*>(base_), bytes_, PROT_READ | PROT_WRITE,
+                                     MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
+  if (placed) return file_ = file;
+  close(file);
+  return -1;
 }
 
 std::optional<uint64_t> Arena::Take(uint64_t bytes) {
@@ -113,6 +133,16 @@ void Memory::Release(Block* block) {
     ArenaOf(block->kind, block->device).Give(block->base, block->reserved);
   }
   blocks_.erase(block->base);
+}
+
+int Memory::ShareDevice(const Block& block, uint64_t* offset) {
+  Arena& arena = device(block.device);
+  std::vector<const Block*> there;
+  for (const auto& [base, other] : blocks_) {
+    if (base >= arena.base() && base - arena.base() < arena.bytes()) there.push_back(&other);
+  }
+  *offset = block.base - arena.base();
+  return arena.Share(there);
 }
 
 Block* Memory::Find(uint64_t address) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "objects.h"
@@ -30,10 +31,12 @@ struct Block {
   Context* context = nullptr;
   int device = 0;
   unsigned flags = 0;
-  uint64_t serial = 0;    // CU_POINTER_ATTRIBUTE_BUFFER_ID
-  Pool* pool = nullptr;   // stream-ordered allocation
-  bool mapped = false;    // into a reserved range: no arena's
-  bool of_graph = false;  // allocated by a graph: stays that graph's when it is freed
+  uint64_t serial = 0;              // CU_POINTER_ATTRIBUTE_BUFFER_ID
+  Pool* pool = nullptr;             // stream-ordered allocation
+  bool mapped = false;              // into a reserved range: no arena's
+  bool of_graph = false;            // allocated by a graph: stays that graph's when it is freed
+  unsigned opened = 0;              // another process's memory: how often
+  std::pair<int, uint64_t> handle;  // of that: the process, and the serial there
 
   bool OnHost() const { return kind == MemoryKind::kPinned || kind == MemoryKind::kRegistered; }
   bool Holds(uint64_t address, uint64_t length) const {
@@ -46,6 +49,10 @@ class Arena {
  public:
   Arena(uint64_t base, uint64_t bytes) : base_(base), bytes_(bytes) {}
   std::optional<uint64_t> Take(uint64_t bytes);
+  // Puts a file under the range, for other processes to map; `blocks` keep their contents. The
+  // file, or -1.
+  int Share(const std::vector<const Block*>& blocks);
+  uint64_t base() const { return base_; }
   void Give(uint64_t address, uint64_t bytes);
   void Unmap();
   uint64_t taken() const { return taken_; }
@@ -58,6 +65,7 @@ class Arena {
   uint64_t bytes_;
   uint64_t taken_ = 0;
   bool mapped_ = false;
+  int file_ = -1;
   std::map<uint64_t, uint64_t> free_;  // address -> length, never adjacent
 };
 
@@ -73,6 +81,9 @@ class Memory {
   void Release(Block* block);
   // The block that contains `address`, or null.
   Block* Find(uint64_t address);
+  // The file behind a device's block, once and for all, and where the block lies in it; or -1. No
+  // operation may be running.
+  int ShareDevice(const Block& block, uint64_t* offset);
   Arena& device(int number) { return device_[static_cast<size_t>(number)]; }
   std::map<uint64_t, Block>& blocks() { return blocks_; }
 

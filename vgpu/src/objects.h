@@ -84,12 +84,16 @@ struct Context {
   std::map<uint64_t, Stream*> per_thread;  // by thread number
 };
 
+class SharedEvent;
+
 struct Event {
   Context* context = nullptr;
   unsigned flags = 0;
-  OpPtr record;                      // most recent; null = never recorded
-  const Capture* capture = nullptr;  // of the most recent record, if that was captured
-  std::vector<GraphNode*> nodes;     // what it stands for there
+  std::shared_ptr<SharedEvent> shared;  // with other processes; null: it is not
+  uint64_t own_record = 0;              // number of `record` there
+  OpPtr record;                         // most recent; null = never recorded
+  const Capture* capture = nullptr;     // of the most recent record, if that was captured
+  std::vector<GraphNode*> nodes;        // what it stands for there
 };
 
 struct Module;

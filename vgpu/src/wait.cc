@@ -80,6 +80,13 @@ CUresult Machine::Wait(std::unique_lock<std::mutex>& lock, const std::vector<OpP
   return done ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_TIMEOUT;
 }
 
+void Machine::WaitForSlice(std::unique_lock<std::mutex>& lock) {
+  changed_.wait(lock, [this] {
+    return std::none_of(busy_.begin(), busy_.end(),
+                        [](const auto& entry) { return entry.second->queue.front()->running; });
+  });
+}
+
 bool Machine::Poll(std::unique_lock<std::mutex>& lock, const OpPtr& target) {
   if (!target || target->done) {
     HostStep(lock);

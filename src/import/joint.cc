@@ -1,0 +1,389 @@
+#include "src/import/joint.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+
+namespace ss {
+namespace {
+
+constexpr uint32_t kHighIds = 0x80000000;  // of what launches of graphs make: they stay among those
+constexpr int kRankShift = 48;
+
+// The ids of one kind in one process, as the joint program's.
+class Ids {
+ public:
+  struct Next {
+    uint32_t low = 1, high = kHighIds + 1;
+  };
+  explicit Ids(Next* next) : next_(next) {}
+
+  uint32_t Get(uint32_t old) {
+    if (old == 0) return 0;
+    auto [at, fresh] = ids_.try_emplace(old, 0);
+    if (fresh) at->second = old < kHighIds ? next_->low++ : next_->high++;
+    return at->second;
+  }
+  void Set(uint32_t old, uint32_t id) { ids_[old] = id; }
+  void Forget(uint32_t old) { ids_.erase(old); }
+
+ private:
+  Next* next_;
+  std::unordered_map<uint32_t, uint32_t> ids_;
+};
+
+struct Range {
+  uint64_t begin = 0, end = 0;
+};
+
+// A block that several processes use, with its owner's addresses.
+struct SharedBlock {
+  Range range;
+  size_t owner = 0;
+};
+
+struct Counters {
+  Ids::Next streams, events, buffers, pools, tags, flags, comms, graphs;
+  uint32_t hosts = 0;
+};
+
+bool Allocates(const Op& op) { return op.kind == OpKind::kAlloc || op.kind == OpKind::kAllocAsync; }
+bool Frees(const Op& op) { return op.kind == OpKind::kFree || op.kind == OpKind::kFreeAsync; }
+bool OnEvent(const Op& op) {
+  return op.kind == OpKind::kEventRecord || op.kind == OpKind::kStreamWaitEvent ||
+         op.kind == OpKind::kEventSync || op.kind == OpKind::kEventQuery ||
+         op.kind == OpKind::kEventDestroy || (op.flags & kLaunchEvent);
+}
+bool OnBuffer(const Op& op) {
+  return Allocates(op) || Frees(op) || op.kind == OpKind::kRecordStream ||
+         op.kind == OpKind::kBufferName;
+}
+// Whose `aux` is the stream that launched their graph, or 0.
+bool LauncherInAux(const Op& op) {
+  return op.kind == OpKind::kKernel || op.kind == OpKind::kCopy || op.kind == OpKind::kMemset ||
+         op.kind == OpKind::kHostFn || Frees(op) || op.kind == OpKind::kRecordStream;
+}
+
+uint64_t RankBits(uint32_t rank) { return uint64_t{rank} << kRankShift; }
+
+// One process on its way into the joint program.
+class Reader {
+ public:
+  Reader(const ProcessTape& tape, Counters* counters, Program* out)
+      : tape_(tape),
+        counters_(*counters),
+        out_(*out),
+        streams_(&counters->streams),
+        events_(&counters->events),
+        buffers_(&counters->buffers),
+        pools_(&counters->pools),
+        tags_(&counters->tags),
+        flags_(&counters->flags),
+        comms_(&counters->comms),
+        graphs_(&counters->graphs) {}
+
+  bool Done() const { return at_ == tape_.ops->size(); }
+  // Of the next operation.
+  uint64_t Now() {
+    while (time_ < tape_.times->size() && (*tape_.times)[time_].from <= at_) ++time_;
+    return time_ == 0 ? 0 : (*tape_.times)[time_ - 1].ns;
+  }
+
+  void Gives(const SharedThing& thing) {
+    if (thing.event) {
+      shared_events_.insert(thing.id);
+    } else {
+      given_.insert(thing.id);
+    }
+  }
+  void OpensEvent(uint32_t id, uint32_t owners) {
+    events_.Set(id, owners);
+    shared_events_.insert(id);
+    opened_events_.insert(id);
+  }
+  void OpensBlock(BufferId id, const SharedBlock* block) { opened_blocks_[id] = block; }
+  uint32_t EventOf(uint32_t id) { return events_.Get(id); }
+
+  void Take() {
+    const Op& from = (*tape_.ops)[at_++];
+    if (from.kind == OpKind::kEventDestroy && opened_events_.contains(from.object)) return;
+    Op op = from;
+    op.access_begin = static_cast<uint32_t>(out_.accesses.size());
+    const Access* accesses = tape_.accesses->data() + from.access_begin;
+    for (uint32_t i = 0; i < from.access_count; ++i) TakeAccess(from, accesses[i], &op);
+    op.access_count = static_cast<uint32_t>(out_.accesses.size()) - op.access_begin;
+    Track(from);
+    if (OnEvent(from) && shared_events_.contains(from.object)) {
+      op.flags = (op.flags & ~kForeign) | kShared;
+    }
+    Rename(from, &op);
+    if (from.kind == OpKind::kEventDestroy) events_.Forget(from.object);
+    out_.ops.push_back(op);
+  }
+
+ private:
+  // A block that was opened keeps its own place from its opening to its closing, and what uses it
+  // is a use of its owner's.
+  void TakeAccess(const Op& op, Access access, Op* to) {
+    if (!OnBuffer(op)) {
+      const Window* window = Find(windows_, access.begin);
+      if (window != nullptr) {
+        const Range owners = window->block->range;
+        access.end = std::min(access.end - window->begin + owners.begin, owners.end);
+        access.begin = access.begin - window->begin + owners.begin;
+        if (access.begin >= access.end) return;
+        to->flags |= kShared;
+        out_.accesses.push_back(access);
+        return;
+      }
+    }
+    if (Overlaps(own_, access)) to->flags |= kShared;
+    access.begin += RankBits(tape_.rank);
+    access.end += RankBits(tape_.rank);
+    out_.accesses.push_back(access);
+  }
+
+  struct Window {
+    uint64_t begin = 0, end = 0;
+    const SharedBlock* block = nullptr;  // null: this process's own
+  };
+  using Windows = std::map<uint64_t, Window>;  // by begin
+
+  static const Window* Find(const Windows& windows, uint64_t address) {
+    auto after = windows.upper_bound(address);
+    if (after == windows.begin()) return nullptr;
+    const Window& window = std::prev(after)->second;
+    return address < window.end ? &window : nullptr;
+  }
+  static bool Overlaps(const Windows& windows, const Access& access) {
+    auto after = windows.lower_bound(access.end);
+    return after != windows.begin() && std::prev(after)->second.end > access.begin;
+  }
+
+  // What is shared from here on, or no longer.
+  void Track(const Op& op) {
+    if (!Allocates(op) && !Frees(op)) return;
+    const Access& range = (*tape_.accesses)[op.access_begin];
+    auto opened = opened_blocks_.find(op.object);
+    const bool given = given_.contains(op.object);
+    if (opened == opened_blocks_.end() && !given) return;
+    Windows& windows = given ? own_ : windows_;
+    if (Frees(op)) {
+      windows.erase(range.begin);
+    } else {
+      windows[range.begin] = {range.begin, range.end, given ? nullptr : opened->second};
+    }
+  }
+
+  StringId String(StringId id) {
+    if (id == 0) return 0;
+    if (id >= strings_.size()) strings_.resize(tape_.strings->size(), 0);
+    if (strings_[id] == 0) strings_[id] = out_.strings.Intern(tape_.strings->Get(id));
+    return strings_[id];
+  }
+
+  HostId Host(HostId id) {
+    constexpr uint32_t kMaxHosts = 0xFFFF;
+    auto [at, fresh] = hosts_.try_emplace(id, HostId{0});
+    if (fresh) at->second = static_cast<HostId>(std::min(counters_.hosts++, kMaxHosts - 1));
+    return at->second;
+  }
+
+  void Rename(const Op& from, Op* op) {
+    op->host = Host(from.host);
+    op->stream = streams_.Get(from.stream);
+    op->name = String(from.name);
+    op->label = String(from.label);
+    op->id = out_.ops.size() + 1;
+    if (from.kind == OpKind::kHostFn || (from.flags & kSyncBegin)) named_[from.id] = op->id;
+    if (op->stack != 0) op->stack += tape_.stacks_from;
+    if (OnEvent(from)) op->object = events_.Get(from.object);
+    if (OnBuffer(from)) op->object = buffers_.Get(from.object);
+    if (LauncherInAux(from)) op->aux = streams_.Get(from.aux);
+    RenameRest(from, op);
+  }
+
+  void RenameRest(const Op& from, Op* op) {
+    const uint64_t in_value = uint64_t{tape_.rank} << 32;
+    switch (from.kind) {
+      case OpKind::kHostBegin:
+        op->aux = tape_.rank;
+        break;
+      case OpKind::kAlloc:
+      case OpKind::kAllocAsync:
+        op->aux = pools_.Get(from.aux);
+        op->value |= in_value;
+        break;
+      case OpKind::kStreamCreate:
+        op->value |= in_value;
+        break;
+      case OpKind::kDeviceSync:
+        op->value = tape_.rank;
+        break;
+      case OpKind::kStreamWaitEvent:
+        op->aux = streams_.Get(from.aux);
+        break;
+      case OpKind::kHandoff:
+        op->object = Host(static_cast<HostId>(from.object));
+        break;
+      case OpKind::kHostAccess:
+        if (from.aux == 1) op->value = named_[from.value];
+        break;
+      case OpKind::kSyncEnd:
+        op->value = named_[from.value];
+        op->object = 0;
+        break;
+      case OpKind::kTagRelease:
+      case OpKind::kTagAcquire:
+        op->object = tags_.Get(from.object + 1);
+        break;
+      case OpKind::kSignal:
+      case OpKind::kAwait:
+        op->object = flags_.Get(from.object + 1);
+        op->aux = tape_.rank;
+        break;
+      case OpKind::kCollective:
+        op->object = comms_.Get(from.object + 1);
+        op->value = (from.value & UINT32_MAX) |
+                    uint64_t{streams_.Get(static_cast<StreamId>(from.value >> 32))} << 32;
+        break;
+      case OpKind::kCaptureBegin:
+      case OpKind::kCaptureEnd:
+      case OpKind::kGraphLaunch:
+      case OpKind::kGraphDestroy:
+        op->object = graphs_.Get(from.object + 1);
+        break;
+      default:
+        break;
+    }
+  }
+
+  const ProcessTape& tape_;
+  Counters& counters_;
+  Program& out_;
+  size_t at_ = 0, time_ = 0;
+  Ids streams_, events_, buffers_, pools_, tags_, flags_, comms_, graphs_;
+  std::unordered_map<HostId, HostId> hosts_;
+  std::unordered_map<OpId, OpId> named_;  // those that others name
+  std::vector<StringId> strings_;
+  std::set<uint32_t> given_, shared_events_, opened_events_;
+  std::map<BufferId, const SharedBlock*> opened_blocks_;
+  Windows windows_, own_;
+};
+
+// Where the blocks lie that are given away.
+std::map<BufferId, Range> RangesOf(const ProcessTape& tape, const std::set<BufferId>& buffers) {
+  std::map<BufferId, Range> ranges;
+  if (buffers.empty()) return ranges;
+  for (const Op& op : *tape.ops) {
+    if (!Allocates(op) || !buffers.contains(op.object)) continue;
+    const Access& access = (*tape.accesses)[op.access_begin];
+    ranges[op.object] = {access.begin, access.end};
+  }
+  return ranges;
+}
+
+}  // namespace
+
+std::vector<SharingPair> MatchShared(
+    const std::vector<const std::vector<SharedThing>*>& processes) {
+  using Side = SharingPair::Side;
+  std::map<std::pair<bool, std::string>, std::vector<Side>> given;
+  auto thing = [&](const Side& side) -> const SharedThing& {
+    return (*processes[side.process])[side.thing];
+  };
+  for (size_t process = 0; process < processes.size(); ++process) {
+    for (size_t i = 0; i < processes[process]->size(); ++i) {
+      const SharedThing& its = (*processes[process])[i];
+      if (!its.opened) given[{its.event, its.handle}].push_back({process, i});
+    }
+  }
+  std::vector<SharingPair> pairs;
+  for (size_t process = 0; process < processes.size(); ++process) {
+    for (size_t i = 0; i < processes[process]->size(); ++i) {
+      const SharedThing& its = (*processes[process])[i];
+      auto found = given.find({its.event, its.handle});
+      if (!its.opened || its.id == 0 || found == given.end()) continue;
+      const Side* last = nullptr;
+      for (const Side& side : found->second) {
+        const bool possible =
+            side.process != process && thing(side).id != 0 && thing(side).ns <= its.ns;
+        if (possible && (last == nullptr || thing(side).ns > thing(*last).ns)) last = &side;
+      }
+      if (last != nullptr) pairs.push_back({*last, {process, i}});
+    }
+  }
+  return pairs;
+}
+
+std::vector<std::vector<size_t>> GroupSharing(const std::vector<SharingPair>& pairs,
+                                              size_t processes) {
+  std::vector<size_t> leader(processes);
+  std::iota(leader.begin(), leader.end(), size_t{0});
+  auto find = [&](size_t at) {
+    while (leader[at] != at) at = leader[at];
+    return at;
+  };
+  for (const SharingPair& pair : pairs) {
+    const size_t a = find(pair.given.process), b = find(pair.opened.process);
+    leader[std::max(a, b)] = std::min(a, b);
+  }
+  std::vector<std::vector<size_t>> groups;
+  std::map<size_t, size_t> group_of;
+  for (size_t i = 0; i < processes; ++i) {
+    auto [at, fresh] = group_of.try_emplace(find(i), groups.size());
+    if (fresh) groups.emplace_back();
+    groups[at->second].push_back(i);
+  }
+  std::erase_if(groups, [](const auto& group) { return group.size() < 2; });
+  return groups;
+}
+
+Program JoinPrograms(const std::vector<ProcessTape>& tapes, const std::vector<SharingPair>& pairs) {
+  Program program;
+  program.recorded = true;
+  Counters counters;
+  std::vector<Reader> readers;
+  readers.reserve(tapes.size());
+  for (size_t i = 0; i < tapes.size(); ++i) {
+    readers.emplace_back(tapes[i], &counters, &program);
+  }
+  std::vector<std::set<BufferId>> given(tapes.size());
+  auto thing = [&](const SharingPair::Side& side) -> const SharedThing& {
+    return (*tapes[side.process].shared)[side.thing];
+  };
+  for (const SharingPair& pair : pairs) {
+    readers[pair.given.process].Gives(thing(pair.given));
+    if (!thing(pair.given).event) given[pair.given.process].insert(thing(pair.given).id);
+  }
+  std::vector<std::map<BufferId, Range>> ranges;
+  for (size_t i = 0; i < tapes.size(); ++i) ranges.push_back(RangesOf(tapes[i], given[i]));
+  std::map<std::pair<size_t, BufferId>, SharedBlock> blocks;  // nodes stay where they are
+  for (const SharingPair& pair : pairs) {
+    const SharedThing& its = thing(pair.given);
+    Reader& opener = readers[pair.opened.process];
+    const size_t owner = pair.given.process;
+    if (its.event) {
+      opener.OpensEvent(thing(pair.opened).id, readers[owner].EventOf(its.id));
+      continue;
+    }
+    auto range = ranges[owner].find(its.id);
+    if (range == ranges[owner].end()) continue;
+    SharedBlock& block = blocks[{owner, its.id}];
+    const uint64_t rank = RankBits(tapes[owner].rank);
+    block = {{range->second.begin + rank, range->second.end + rank}, owner};
+    opener.OpensBlock(thing(pair.opened).id, &block);
+  }
+  for (;;) {
+    Reader* next = nullptr;
+    for (Reader& reader : readers) {
+      if (!reader.Done() && (next == nullptr || reader.Now() < next->Now())) next = &reader;
+    }
+    if (next == nullptr) return program;
+    next->Take();
+  }
+}
+
+}  // namespace ss

@@ -1,0 +1,171 @@
+// Several processes' operations as one program.
+#include <gtest/gtest.h>
+
+#include "feed.h"
+#include "src/import/joint.h"
+
+namespace ss {
+namespace {
+
+constexpr uint64_t kMemory = 1, kEvent = 2;
+constexpr uint64_t kBlock = 0x10000, kMapped = 0x90000, kSize = 0x1000;
+
+struct Process : ImportSink {
+  Process() : importer(strings) {
+    Call(0, trace::ContextCreate{kContext, 0});
+    Call(0, trace::StreamCreate{.stream = kStreamA, .context = kContext, .flags = 1});
+  }
+  // With the time of its begin and of its return; 0 = not told.
+  template <typename Body>
+  void Call(uint64_t ns, Body body, uint64_t return_ns = 0) {
+    const uint64_t before = ++seq, after = ++seq;
+    if (ns != 0) importer.Feed({1, before, before, trace::Time{ns}}, *this);
+    importer.Feed({1, before, after, std::move(body)}, *this);
+    if (ns != 0) importer.Feed({1, after, after, trace::Time{std::max(ns, return_ns)}}, *this);
+  }
+  void OnRecord(uint64_t, uint64_t ns) override {
+    if (ns > (times.empty() ? 0 : times.back().ns)) times.push_back({ops.size(), ns});
+  }
+  void OnOp(const Op& op, std::span<const Access> taken) override {
+    ops.push_back(op);
+    ops.back().access_begin = static_cast<uint32_t>(accesses.size());
+    accesses.insert(accesses.end(), taken.begin(), taken.end());
+  }
+  ProcessTape Tape(uint32_t rank) {
+    importer.Finish(*this);
+    return {rank, &strings, &ops, &accesses, &times, &importer.shared(), 0};
+  }
+
+  void Give(uint64_t ns) {
+    Call(0, trace::Alloc{.address = kBlock, .bytes = kSize, .kind = 1, .context = kContext});
+    Call(ns, trace::Shared{.kind = kMemory, .object = kBlock, .handle = "memory"});
+  }
+  void Open(uint64_t ns) {
+    Call(ns, trace::Alloc{.address = kMapped, .bytes = kSize, .kind = 6, .context = kContext});
+    Call(ns, trace::Shared{.kind = kMemory, .opened = 1, .object = kMapped, .handle = "memory"});
+  }
+  void Set(uint64_t ns, uint64_t address) {
+    Call(ns, trace::Memset{
+                 .destination = address, .bytes = 8, .stream = kStreamA, .context = kContext});
+  }
+
+  StringTable strings;
+  Importer importer;
+  std::vector<Op> ops;
+  std::vector<Access> accesses;
+  std::vector<ProcessTape::Time> times;
+  uint64_t seq = 0;
+};
+
+Program Joined(Process& first, Process& second) {
+  const std::vector<ProcessTape> tapes{first.Tape(0), second.Tape(1)};
+  const auto pairs = MatchShared({tapes[0].shared, tapes[1].shared});
+  return JoinPrograms(tapes, pairs);
+}
+
+std::vector<Op> Of(const Program& program, OpKind kind) {
+  std::vector<Op> found;
+  for (const Op& op : program.ops) {
+    if (op.kind == kind) found.push_back(op);
+  }
+  return found;
+}
+
+TEST(Joint, AnOpenedBlockIsThePartOfItsOwnersThatItIs) {
+  Process owner, user;
+  owner.Give(10);
+  user.Open(20);
+  user.Set(30, kMapped + 0x100);
+  owner.Set(40, kBlock + 0x200);
+  user.Call(50, trace::Free{.address = kMapped, .kind = 6});
+  user.Set(60, kMapped + 0x100);
+  const Program program = Joined(user, owner);
+  const std::vector<Op> sets = Of(program, OpKind::kMemset);
+  ASSERT_EQ(sets.size(), 3u);
+  const uint64_t owners = (uint64_t{1} << 48) + kBlock;
+  EXPECT_EQ(program.accesses[sets[0].access_begin].begin, owners + 0x100);
+  EXPECT_EQ(program.accesses[sets[0].access_begin].end, owners + 0x108);
+  EXPECT_EQ(program.accesses[sets[1].access_begin].begin, owners + 0x200);
+  EXPECT_EQ(program.accesses[sets[2].access_begin].begin, kMapped + 0x100);  // closed
+  EXPECT_TRUE(sets[0].flags & kShared);
+  EXPECT_TRUE(sets[1].flags & kShared);
+  EXPECT_FALSE(sets[2].flags & kShared);
+  EXPECT_NE(sets[0].stream, sets[1].stream);
+  EXPECT_NE(sets[0].host, sets[1].host);
+}
+
+TEST(Joint, OperationsComeInTheOrderOfTime) {
+  Process owner, user;
+  owner.Give(10);
+  user.Open(20);
+  user.Set(35, kMapped);
+  owner.Set(30, kBlock);
+  owner.Set(40, kBlock + 8);
+  const std::vector<Op> sets = Of(Joined(user, owner), OpKind::kMemset);
+  ASSERT_EQ(sets.size(), 3u);
+  EXPECT_EQ(sets[0].stream, sets[2].stream);
+  EXPECT_NE(sets[0].stream, sets[1].stream);
+}
+
+TEST(Joint, AnOpenedEventIsItsOwners) {
+  Process owner, user;
+  owner.Call(0, trace::EventCreate{.event = kEventE, .context = kContext});
+  owner.Call(10, trace::Shared{.kind = kEvent, .object = kEventE, .handle = "event"});
+  user.Call(20, trace::EventCreate{.event = kEventE, .context = kContext, .foreign = 1});
+  user.Call(20, trace::Shared{.kind = kEvent, .opened = 1, .object = kEventE, .handle = "event"});
+  owner.Call(30, trace::EventRecord{.event = kEventE, .stream = kStreamA, .context = kContext});
+  user.Call(40, trace::StreamWaitEvent{.stream = kStreamA, .context = kContext, .event = kEventE});
+  user.Call(50, trace::EventDestroy{kEventE});
+  const Program program = Joined(owner, user);
+  const Op record = Of(program, OpKind::kEventRecord).at(0);
+  const Op wait = Of(program, OpKind::kStreamWaitEvent).at(0);
+  EXPECT_EQ(record.object, wait.object);
+  EXPECT_FALSE(wait.flags & kForeign);
+  EXPECT_TRUE(wait.flags & kShared);
+  EXPECT_TRUE(Of(program, OpKind::kEventDestroy).empty());  // the owner's is still there
+}
+
+// What a thread waits for it knows when the call returns, not when it is made.
+TEST(Joint, ASynchronisationEndsWhenItReturns) {
+  Process owner, user;
+  owner.Give(10);
+  user.Open(20);
+  owner.Call(30, trace::StreamSync{.stream = kStreamA, .context = kContext}, 50);
+  user.Set(40, kMapped);
+  user.Set(60, kMapped);
+  std::vector<OpKind> order;
+  for (const Op& op : Joined(owner, user).ops) {
+    const bool asked = op.kind == OpKind::kStreamSync || op.kind == OpKind::kSyncEnd;
+    if (asked || op.kind == OpKind::kMemset) order.push_back(op.kind);
+  }
+  EXPECT_EQ(order,
+            (std::vector{OpKind::kStreamSync, OpKind::kMemset, OpKind::kSyncEnd, OpKind::kMemset}));
+}
+
+TEST(Joint, TheLastToGiveAHandleBeforeItIsOpenedIsTheOwner) {
+  const std::vector<SharedThing> first{{false, false, 1, "h", 10}, {false, false, 2, "h", 50}};
+  const std::vector<SharedThing> second{{false, false, 3, "h", 20}};
+  const std::vector<SharedThing> third{{false, true, 4, "h", 30}, {true, true, 5, "h", 30}};
+  const auto pairs = MatchShared({&first, &second, &third});
+  ASSERT_EQ(pairs.size(), 1u);  // an event is another thing than memory
+  EXPECT_EQ(pairs[0].given.process, 1u);
+  EXPECT_EQ(pairs[0].opened.process, 2u);
+  EXPECT_EQ(GroupSharing(pairs, 3), (std::vector<std::vector<size_t>>{{1, 2}}));
+  EXPECT_TRUE(GroupSharing({}, 3).empty());
+}
+
+TEST(Joint, WhatIsOpenedTwiceIsClosedTwice) {
+  Process user;
+  user.Open(10);
+  user.Open(20);
+  user.Call(30, trace::Free{.address = kMapped, .kind = 6});
+  user.Set(40, kMapped);
+  user.Tape(0);
+  EXPECT_EQ(user.importer.shared().size(), 2u);
+  EXPECT_EQ(user.importer.shared()[0].id, user.importer.shared()[1].id);
+  for (const Op& op : user.ops) EXPECT_NE(op.kind, OpKind::kFree);
+  EXPECT_TRUE(user.importer.coverage().complete);
+}
+
+}  // namespace
+}  // namespace ss
