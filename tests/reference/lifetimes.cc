@@ -67,7 +67,7 @@ bool Judging::Covered(TenantId id, const Use& use, std::optional<LaneId> without
 }
 
 void Judging::JudgeFree(size_t f) {
-  const TenantId id = timeline_.storage().IdOf(timeline_.op(f).object);
+  const TenantId id = timeline_.storage().IdOf(timeline_.op(f).object, f);
   if (id == ~TenantId{0} || tenant(id).exit_free || tenant(id).carved_free) return;
   std::vector<Use> uses = UsesOf(id, f);
   RemarkRedundantRecords(id, uses);
@@ -130,7 +130,8 @@ bool Judging::CouldServe(const Tenant& freed, const Tenant& next) const {
 
 // Who must have come to cover the uses: the owner; where another stream gets the storage, that one.
 Nodes Judging::OwnerAt(const Tenant& freed, size_t allocation) const {
-  const Tenant& next = tenant(timeline_.storage().IdOf(timeline_.op(allocation).object));
+  const Tenant& next =
+      tenant(timeline_.storage().IdOf(timeline_.op(allocation).object, allocation));
   const bool taken = freed.begin < next.end && next.begin < freed.end && next.owner != kNoLane;
   Nodes targets = timeline_.lanes().Frontier(taken ? next.owner : freed.owner, allocation);
   targets.push_back(timeline_.nodes(allocation).call);
@@ -152,7 +153,7 @@ bool Judging::GetsBytesOf(const Tenant& freed, const Tenant& next) const {
 }
 
 void Judging::SettleAtAllocation(size_t j) {
-  const Tenant& next = tenant(timeline_.storage().IdOf(timeline_.op(j).object));
+  const Tenant& next = tenant(timeline_.storage().IdOf(timeline_.op(j).object, j));
   if (next.memory == MemoryKind::kDevice) return;  // mapped at the same addresses: other memory
   for (Pending& pending : pending_) {
     const Tenant& freed = tenant(pending.tenant);

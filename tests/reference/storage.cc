@@ -41,9 +41,9 @@ void Storage::Inherit(Tenant* tenant) const {
   }
 }
 
-TenantId Storage::IdOf(BufferId buffer) const {
+TenantId Storage::IdOf(BufferId buffer, size_t at) const {
   for (TenantId id = static_cast<TenantId>(tenants_.size()); id-- > 0;) {
-    if (tenants_[id].buffer == buffer) return id;
+    if (tenants_[id].buffer == buffer && tenants_[id].allocated <= at) return id;
   }
   return ~TenantId{0};
 }

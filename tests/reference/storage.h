@@ -52,7 +52,9 @@ class Storage {
   TenantId Allocate(Tenant tenant);
   void Free(BufferId buffer, size_t at);
   Tenant* Find(BufferId buffer);
-  TenantId IdOf(BufferId buffer) const;
+  // A graph's launches allocate its buffers again: the tenancy that lasts, or ends, at this
+  // operation.
+  TenantId IdOf(BufferId buffer, size_t at = kNever) const;
 
   // The bytes of `access` by newest tenant at this moment; bytes without a tenant are left out.
   std::vector<Piece> Cut(const Access& access) const;
