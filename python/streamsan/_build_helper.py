@@ -218,6 +218,12 @@ class _Plan:
         self.key = f"torch-{self.version}-{digest.hexdigest()[:16]}"
 
 
+# What a PyTorch or a Python may lack, from nothing to all of it: its pinned memory's allocator; what nodes of
+# autograd's graph that are written in Python look like.
+_HOST, _NODES = "-DSTREAMSAN_NO_HOST_ALLOCATOR", "-DSTREAMSAN_NO_PYTHON_NODES"
+_WITHOUT = ((), (_HOST,), (_NODES,), (_HOST, _NODES))
+
+
 def _compile(plan: _Plan, target: str) -> str:
     """Makes `target`; "" or what went wrong."""
     print(f"StreamSan: building the PyTorch helper, once for PyTorch {plan.version}", file=sys.stderr)
@@ -230,10 +236,11 @@ def _compile(plan: _Plan, target: str) -> str:
                 return said
         library = os.path.join(folder, "helper.so")
         link = [frames, "-o", library, *plan.link]
-        good, said = _run([*plan.helper, "-DSTREAMSAN_TORCH_HOST_ALLOCATOR", *link])
-        if not good:  # a PyTorch without that interface, or nothing that compiles at all
-            good, said = _run([*plan.helper, *link])
-        if not good:
+        for without in _WITHOUT:
+            good, said = _run([*plan.helper, *without, *link])
+            if good:
+                break
+        else:
             return said
         os.replace(library, target)
     return ""

@@ -11,7 +11,7 @@
 #include "_torch_arguments.h"
 #include "_torch_pinned.h"
 
-#ifdef STREAMSAN_TORCH_HOST_ALLOCATOR
+#ifndef STREAMSAN_NO_HOST_ALLOCATOR
 #include <ATen/core/CachingHostAllocator.h>
 
 namespace {

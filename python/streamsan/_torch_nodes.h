@@ -4,7 +4,7 @@
 #define STREAMSAN_TORCH_NODES_H_
 
 #include <torch/csrc/autograd/function.h>
-#if __has_include(<Python.h>)
+#ifndef STREAMSAN_NO_PYTHON_NODES
 #include <torch/csrc/autograd/python_function.h>
 #endif
 
@@ -22,7 +22,7 @@ namespace {
 // While the node is evaluated, it and the class of its object stay.
 const char* PythonNameOf(const torch::autograd::Node& node) {
   if (strcmp(typeid(node).name(), "N5torch8autograd6PyNodeE") != 0) return nullptr;
-#if __has_include(<Python.h>)
+#ifndef STREAMSAN_NO_PYTHON_NODES
   PyObject* object = static_cast<const torch::autograd::PyNode&>(node).obj;
   if (object) return Py_TYPE(object)->tp_name;
 #endif

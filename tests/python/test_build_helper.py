@@ -125,8 +125,10 @@ def test_the_compiler_is_not_watched(build, tmp_path: pathlib.Path) -> None:  # 
     assert "PYTHONPATH" not in names
 
 
-def test_a_torch_without_a_host_allocator_gets_a_helper_without(build, tmp_path: pathlib.Path) -> None:  # type: ignore[no-untyped-def]
-    body = f"tail -1 {tmp_path}/log | grep -q HOST_ALLOCATOR && exit 1; cc -shared -fPIC -o $target {{stub}}"
+@pytest.mark.parametrize("lacks, calls", [("NO_HOST_ALLOCATOR", 3), ("NO_PYTHON_NODES", 4)])
+def test_what_a_torch_lacks_the_helper_is_built_without(build, tmp_path: pathlib.Path, lacks: str, calls: int) -> None:  # type: ignore[no-untyped-def]
+    last = f"tail -1 {tmp_path}/log"
+    body = f"{last} | grep -q helper.cpp && ! {last} | grep -q {lacks} && exit 1; cc -shared -fPIC -o $target {{stub}}"
     done = build(body)
     assert done.stdout.endswith(", 5, True)\n"), done.stdout + done.stderr
-    assert _calls(tmp_path) == 3  # the frames, the helper with, the helper without
+    assert _calls(tmp_path) == calls  # the frames, the helper with all, and with ever less
