@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <vector>
 
 #include "src/base/result.h"
@@ -85,5 +86,10 @@ std::vector<Together> FindSharing(std::vector<Analysed>& inputs, const WholeOf& 
 // Judges them, and puts the result in the place of their own. `stacks_from` by position.
 void JudgeTogether(const Together& group, const std::vector<StackId>& stacks_from,
                    const AnalyseOptions& options, std::vector<Analysed>& inputs);
+
+// Withdraws hazards of ranks whose operations are in order by way of another rank's NCCL calls, but
+// for the inputs `without`; notes say of how many, or why that was not followed.
+void WithdrawOrdered(const WholeOf& whole_of, const AnalyseOptions& options,
+                     const std::set<size_t>& without, std::vector<Analysed>& inputs);
 
 }  // namespace ss

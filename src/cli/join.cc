@@ -161,6 +161,9 @@ StackId HighestStack(const ProcessStacks& stacks) {
 Report Join(std::vector<Analysed> inputs, const JoinOptions& options, Symboliser& symbols) {
   if (inputs.empty()) return {};
   const std::vector<Together> groups = FindSharing(inputs, options.whole_of);
+  std::set<size_t> together;
+  for (const Together& group : groups) together.insert(group.members.begin(), group.members.end());
+  WithdrawOrdered(options.whole_of, options.engine, together, inputs);
   std::vector<StackId> offsets;
   StackId offset = 0;
   for (Analysed& input : inputs) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unordered_map>
 
 #include "src/explain/cause.h"
 #include "src/explain/picture.h"
@@ -130,15 +131,17 @@ struct Analysis::State {
     checker->Feed(op, taken);
     if (fed++ >= max_kept) return;
     signals |= op.kind == OpKind::kSignal || op.kind == OpKind::kAwait;
-    collectives |= op.kind == OpKind::kCollective;
-    if (op.kind == OpKind::kHostBegin) ranks.insert(op.aux);
+    if (op.kind == OpKind::kHostBegin) ranks[op.host] = op.aux;
+    if (op.kind == OpKind::kCollective && !meet) {
+      const uint32_t rank = ranks[op.host];
+      meet = !names.recorded || members.try_emplace(op.object, rank).first->second != rank;
+    }
     ops.push_back(op);
     ops.back().access_begin = static_cast<uint32_t>(accesses.size());
     accesses.insert(accesses.end(), taken, taken + op.access_count);
   }
 
-  // One recorded process has its own half of a collective alone: nobody to meet or to wait for.
-  bool Crosses() const { return signals || (collectives && (!names.recorded || ranks.size() > 1)); }
+  bool Crosses() const { return signals || meet; }
 
   bool Whole() const { return fed == ops.size(); }
   Result<void> MustBeWhole(const char* what) const;
@@ -154,8 +157,11 @@ struct Analysis::State {
   std::vector<Access> accesses;
   uint64_t fed = 0;
   OpId last_op = 0;
-  bool signals = false, collectives = false;
-  std::set<uint32_t> ranks;
+  bool signals = false;
+  // A recorded communicator of one rank is its own half of it: nobody to meet or to wait for.
+  bool meet = false;
+  std::unordered_map<HostId, uint32_t> ranks;
+  std::unordered_map<uint32_t, uint32_t> members;  // of communicators: the first rank
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 

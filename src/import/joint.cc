@@ -44,6 +44,13 @@ struct SharedBlock {
   size_t owner = 0;
 };
 
+// A communicator of several of the processes.
+struct Meeting {
+  uint32_t id = 0;
+  std::map<uint32_t, uint32_t> ranks;  // by member
+};
+using Meetings = std::map<std::pair<std::string, uint32_t>, Meeting>;  // by identity and size
+
 struct Counters {
   Ids::Next streams, events, buffers, pools, tags, flags, comms, graphs;
   uint32_t hosts = 0;
@@ -102,6 +109,10 @@ class Reader {
     events_.Set(id, owners);
     shared_events_.insert(id);
     opened_events_.insert(id);
+  }
+  void Meets(uint32_t comm, const Meeting* meeting) {
+    comms_.Set(comm + 1, meeting->id);
+    meetings_[comm] = meeting;
   }
   void OpensBlock(BufferId id, const SharedBlock* block) { opened_blocks_[id] = block; }
   uint32_t EventOf(uint32_t id) { return events_.Get(id); }
@@ -177,6 +188,15 @@ class Reader {
     }
   }
 
+  // A member of a communicator, + 1, as a rank of the joint program.
+  uint64_t Partner(uint32_t comm, uint32_t partner) const {
+    constexpr uint32_t kNotHere = UINT32_MAX;
+    auto meeting = meetings_.find(comm);
+    if (partner == 0 || meeting == meetings_.end()) return partner;
+    auto rank = meeting->second->ranks.find(partner - 1);
+    return rank == meeting->second->ranks.end() ? kNotHere : rank->second + 1;
+  }
+
   StringId String(StringId id) {
     if (id == 0) return 0;
     if (id >= strings_.size()) strings_.resize(tape_.strings->size(), 0);
@@ -246,7 +266,7 @@ class Reader {
         break;
       case OpKind::kCollective:
         op->object = comms_.Get(from.object + 1);
-        op->value = (from.value & UINT32_MAX) |
+        op->value = Partner(from.object, static_cast<uint32_t>(from.value)) |
                     uint64_t{streams_.Get(static_cast<StreamId>(from.value >> 32))} << 32;
         break;
       case OpKind::kCaptureBegin:
@@ -270,6 +290,7 @@ class Reader {
   std::vector<StringId> strings_;
   std::set<uint32_t> given_, shared_events_, opened_events_;
   std::map<BufferId, const SharedBlock*> opened_blocks_;
+  std::map<uint32_t, const Meeting*> meetings_;  // by communicator
   Windows windows_, own_;
 };
 
@@ -283,6 +304,35 @@ std::map<BufferId, Range> RangesOf(const ProcessTape& tape, const std::set<Buffe
     ranges[op.object] = {access.begin, access.end};
   }
   return ranges;
+}
+
+// Of a group of several calls it is not told which of them meets which of another rank's.
+bool IsMixed(const ProcessTape& tape, const Op& op) {
+  const bool pair = PointToPoint(static_cast<CollectiveKind>(op.aux));
+  const bool partners = pair && static_cast<uint32_t>(op.value) == 0;
+  return partners || tape.strings->Get(op.name).find('+') != std::string::npos;
+}
+
+Meetings MeetingsOf(const std::vector<ProcessTape>& tapes,
+                    const std::vector<const std::vector<CommEnd>*>& comms, Ids::Next* next) {
+  Meetings meetings;
+  std::set<std::pair<std::string, uint32_t>> mixed;
+  for (size_t i = 0; i < comms.size(); ++i) {
+    for (const CommEnd& end : *comms[i]) {
+      if (end.identity.empty()) continue;
+      meetings[{end.identity, end.ranks}].ranks[end.member] = tapes[i].rank;
+    }
+    for (const Op& op : *tapes[i].ops) {
+      if (op.kind != OpKind::kCollective || op.object >= comms[i]->size()) continue;
+      const CommEnd& end = (*comms[i])[op.object];
+      if (IsMixed(tapes[i], op)) mixed.insert({end.identity, end.ranks});
+    }
+  }
+  std::erase_if(meetings, [&](const auto& entry) {
+    return entry.second.ranks.size() < 2 || mixed.contains(entry.first);
+  });
+  for (auto& [key, meeting] : meetings) meeting.id = next->low++;
+  return meetings;
 }
 
 }  // namespace
@@ -341,7 +391,8 @@ std::vector<std::vector<size_t>> GroupSharing(const std::vector<SharingPair>& pa
   return groups;
 }
 
-Program JoinPrograms(const std::vector<ProcessTape>& tapes, const std::vector<SharingPair>& pairs) {
+Program JoinPrograms(const std::vector<ProcessTape>& tapes, const std::vector<SharingPair>& pairs,
+                     const std::vector<const std::vector<CommEnd>*>& comms) {
   Program program;
   program.recorded = true;
   Counters counters;
@@ -349,6 +400,14 @@ Program JoinPrograms(const std::vector<ProcessTape>& tapes, const std::vector<Sh
   readers.reserve(tapes.size());
   for (size_t i = 0; i < tapes.size(); ++i) {
     readers.emplace_back(tapes[i], &counters, &program);
+  }
+  const Meetings meetings = MeetingsOf(tapes, comms, &counters.comms);
+  for (size_t i = 0; i < comms.size(); ++i) {
+    for (uint32_t comm = 0; comm < comms[i]->size(); ++comm) {
+      const CommEnd& end = (*comms[i])[comm];
+      auto meeting = meetings.find({end.identity, end.ranks});
+      if (meeting != meetings.end()) readers[i].Meets(comm, &meeting->second);
+    }
   }
   std::vector<std::set<BufferId>> given(tapes.size());
   auto thing = [&](const SharingPair::Side& side) -> const SharedThing& {

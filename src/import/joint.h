@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/base/strings.h"
+#include "src/program/collectives.h"
 #include "src/program/op.h"
 #include "src/program/shared.h"
 
@@ -49,7 +50,10 @@ std::vector<std::vector<size_t>> GroupSharing(const std::vector<SharingPair>& pa
                                               size_t processes);
 
 // Of a group's tapes, with the pairs among them. Host threads beyond what an id holds share the
-// last one.
-Program JoinPrograms(const std::vector<ProcessTape>& tapes, const std::vector<SharingPair>& pairs);
+// last one. With each one's ends of communicators, by their ids in its operations, what several
+// of them call on one communicator meets (rule 23); where groups put several kinds or partners into
+// one operation, it does not: which one meets which is not told.
+Program JoinPrograms(const std::vector<ProcessTape>& tapes, const std::vector<SharingPair>& pairs,
+                     const std::vector<const std::vector<CommEnd>*>& comms = {});
 
 }  // namespace ss
