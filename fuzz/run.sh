@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fuzz/run.sh FOLDER [--seconds S | --runs N] [--jobs J] [--limit S] [--out DIR]
+# fuzz/run.sh FOLDER [--seconds S | --runs N] [--jobs J] [--limit S] [--only TARGET] [--out DIR]
 #
 # The libFuzzer targets that lie in FOLDER/bin, J at a time: each for S seconds (60) or for N runs. Nothing is built
 # and nothing but bash and coreutils, awk and find is used, so that FOLDER may be carried to a machine with more cores.
@@ -18,7 +18,7 @@ targets=(trace_reader_fuzz:1024 sass_fuzz:2048 pipe_parser_fuzz:768 litmus_parse
   cubin_reader_fuzz:2048 suppressions_fuzz:256)
 pieces=80  # processes that share N runs of a target
 
-folder=$(realpath "$1") out='' runs=0 seconds=60 jobs=$(nproc) limit=0
+folder=$(realpath "$1") out='' runs=0 seconds=60 jobs=$(nproc) limit=0 only=''
 shift
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -26,12 +26,17 @@ while [ $# -gt 0 ]; do
     --seconds) seconds=$2 ;;
     --jobs) jobs=$2 ;;
     --limit) limit=$2 ;;
+    --only) only=$2 ;;
     --out) out=$2 ;;
     *) printf 'run.sh: unknown option %s\n' "$1" >&2; exit 2 ;;
   esac
   shift 2
 done
 out=$(realpath -m "${out:-$folder}")
+if [ -n "$only" ]; then
+  mapfile -t targets < <(printf '%s\n' "${targets[@]}" | grep "^$only:")
+  [ ${#targets[@]} -eq 1 ] || { printf 'run.sh: no target %s\n' "$only" >&2; exit 2; }
+fi
 [ "$limit" -eq 0 ] || deadline=$((SECONDS + limit))
 
 # A finding is run again by hand with a full stack; here each allocation keeping one is a third of all time. A small
@@ -87,8 +92,8 @@ mutated() {
   local log sum=0
   for log in "$out/logs/$1".piece.*; do
     [ ! -f "$log" ] || sum=$((sum + $(awk '
-      $2 == "INITED" { sub("#", "", $1); before = $1 }
-      $1 == "stat::number_of_executed_units:" { all = $2 }
+      $2 == "INITED" { before = substr($1, 2) + 0 }
+      $1 == "stat::number_of_executed_units:" { all = $2 + 0 }
       END { print (before && all > before ? all - before : 0) }' "$log")))
   done
   printf '%s\n' "$sum"
