@@ -58,7 +58,7 @@ def parser(doc: str) -> argparse.ArgumentParser:
 
 def add_without(made: argparse.ArgumentParser, names: Sequence[str]) -> None:
     made.add_argument("--without", action="append", default=[], metavar="NAME", help=", ".join(names))
-    made.add_argument("--warm", type=int, default=10, help="steps before a call is left out (default %(default)s)")
+    made.add_argument("--warm", type=int, default=12, help="steps before a call is left out (default %(default)s)")
 
 
 class Order:
