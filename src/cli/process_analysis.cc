@@ -46,6 +46,7 @@ void SetRank(Report& report, int64_t rank) {
     for (Site* site : {&finding.first, &finding.second, &finding.reuse, &finding.producer}) {
       site->rank = static_cast<uint32_t>(rank);
     }
+    for (Site& site : finding.timeline) site.rank = static_cast<uint32_t>(rank);
   }
   for (Site& site : report.running) site.rank = static_cast<uint32_t>(rank);
 }

@@ -139,6 +139,7 @@ class Window {
     site.lane =
         by_host || op.stream == 0 ? names_.Host(op.host) : names_.StreamIn(finding_, op.stream);
     site.host = names_.Host(op.host);
+    site.rank = names_.Rank(op.host);
     Rename(op, index, &site);
     return site;
   }
@@ -183,7 +184,9 @@ LaneNames::LaneNames(const Tape& tape) {
   for (const Op& op : *tape.ops) {
     if (op.name == 0) continue;
     if (op.kind == OpKind::kStreamCreate) streams_[op.stream] = tape.names->strings.Get(op.name);
-    if (op.kind == OpKind::kHostBegin) hosts_[op.host] = tape.names->strings.Get(op.name);
+    if (op.kind != OpKind::kHostBegin) continue;
+    hosts_[op.host] = tape.names->strings.Get(op.name);
+    ranks_[op.host] = op.aux;
   }
 }
 
@@ -195,6 +198,11 @@ std::string LaneNames::Stream(StreamId stream) const {
 std::string LaneNames::Host(HostId host) const {
   auto found = hosts_.find(host);
   return found == hosts_.end() ? "main" : found->second;
+}
+
+uint32_t LaneNames::Rank(HostId host) const {
+  auto found = ranks_.find(host);
+  return found == ranks_.end() ? 0 : found->second;
 }
 
 std::string LaneNames::StreamIn(const Finding& finding, StreamId stream) const {

@@ -15,12 +15,14 @@ class LaneNames {
   explicit LaneNames(const Tape& tape);
   std::string Stream(StreamId stream) const;
   std::string Host(HostId host) const;
+  uint32_t Rank(HostId host) const;
   // As the finding's own operations name it, where it is one of theirs.
   std::string StreamIn(const Finding& finding, StreamId stream) const;
 
  private:
   std::unordered_map<StreamId, std::string> streams_;
   std::unordered_map<HostId, std::string> hosts_;
+  std::unordered_map<HostId, uint32_t> ranks_;
 };
 
 // Fills `producer` and `timeline`.

@@ -27,5 +27,20 @@ TEST(Cause, SaysNothingTwice) {
   EXPECT_FALSE(reasons.empty());
 }
 
+// Streams of one name on two ranks: the timeline must not show one's wait as the other's.
+TEST(Cause, TimelineTellsRanksApart) {
+  std::vector<Finding> findings = FindingsOf(
+      FromLitmus("rank 0\nstream s\nalloc X 4K device\ns: record EARLY\ns: kernel k write X\n"
+                 "rank 1\nstream s\ns: wait EARLY@0\ns: kernel l read X@0\n"));
+  ASSERT_EQ(findings.size(), 1u);
+  size_t waits = 0;
+  for (const Site& site : findings[0].timeline) {
+    if (site.kind != OpKind::kStreamWaitEvent) continue;
+    ++waits;
+    EXPECT_EQ(site.rank, 1u);
+  }
+  EXPECT_EQ(waits, 1u);
+}
+
 }  // namespace
 }  // namespace ss
