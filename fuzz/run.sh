@@ -10,7 +10,8 @@
 #   DIR/corpus/TARGET    what reached something new     DIR/found: inputs that crashed, leaked or hung; DIR is FOLDER
 #
 # Prints for each target its runs (mutated inputs; neither the seeds nor what is read again of the corpus counts) and
-# how many inputs were found. Exit code 1 when there is one, or with --runs when --limit seconds were not enough.
+# how many inputs were found. Exit code 1 when there is one, when a target did not run, or with --runs when --limit seconds
+# were not enough; 2 for wrong usage. `--check` in place of FOLDER: are these options right ones?
 set -euo pipefail
 
 # Slow ones first: the last to finish should be quick. Most of what an input costs goes with its length.
@@ -18,25 +19,31 @@ targets=(trace_reader_fuzz:1024 sass_fuzz:2048 pipe_parser_fuzz:768 litmus_parse
   cubin_reader_fuzz:2048 suppressions_fuzz:256)
 pieces=80  # processes that share N runs of a target
 
-folder=$(realpath "$1") out='' runs=0 seconds=60 jobs=$(nproc) limit=0 only=''
+usage() { printf 'run.sh: %s\n' "$*" >&2; exit 2; }
+
+folder=$1 out='' runs=0 seconds=60 jobs=$(nproc) limit=0 only=''
 shift
 while [ $# -gt 0 ]; do
   case "$1" in
-    --runs) runs=$2 ;;
-    --seconds) seconds=$2 ;;
-    --jobs) jobs=$2 ;;
-    --limit) limit=$2 ;;
-    --only) only=$2 ;;
-    --out) out=$2 ;;
-    *) printf 'run.sh: unknown option %s\n' "$1" >&2; exit 2 ;;
+    --runs | --seconds | --jobs | --limit)
+      [[ ${2:-} =~ ^[1-9][0-9]{0,17}$ ]] || usage "$1 takes a number above 0"
+      printf -v "${1#--}" %s "$2" ;;
+    --only) only=${2:?run.sh: --only takes a target} ;;
+    --out) out=${2:?run.sh: --out takes a folder} ;;
+    *) usage "unknown option $1" ;;
   esac
   shift 2
 done
+[ "$folder" != --check ] || exit 0
+folder=$(realpath "$folder")
 out=$(realpath -m "${out:-$folder}")
 if [ -n "$only" ]; then
   mapfile -t targets < <(printf '%s\n' "${targets[@]}" | grep "^$only:")
-  [ ${#targets[@]} -eq 1 ] || { printf 'run.sh: no target %s\n' "$only" >&2; exit 2; }
+  [ ${#targets[@]} -eq 1 ] || usage "no target $only"
 fi
+for target in "${targets[@]}"; do
+  [ -x "$folder/bin/${target%:*}" ] || usage "no program $folder/bin/${target%:*}"
+done
 [ "$limit" -eq 0 ] || deadline=$((SECONDS + limit))
 
 # A finding is run again by hand with a full stack; here each allocation keeping one is a third of all time. A small
@@ -106,7 +113,7 @@ report() {
     count=$(mutated "$name")
     found=$(find "$out/found" -name "$name-*" | wc -l)
     printf '%s: %d runs, %d found\n' "$name" "$count" "$found"
-    [ "$found" -eq 0 ] && [ "$count" -ge "$runs" ] || all=1
+    [ "$found" -eq 0 ] && [ "$count" -gt 0 ] && [ "$count" -ge "$runs" ] || all=1
   done
   return "$all"
 }

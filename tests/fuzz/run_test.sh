@@ -18,6 +18,7 @@ for option in "$@"; do
   esac
 done
 printf '#725\tINITED cov: 1 ft: 1 corp: 1/1b exec/s: 0 rss: 30Mb\n' >&2
+[ -z "${STOPS:-}" ] || exit 1
 if [ -n "${FINDS:-}" ] && [[ $* == *print_final_stats* ]]; then runs=730; echo input >"${prefix}crash-$$"; fi
 printf 'stat::number_of_executed_units: %d\nstat::average_exec_per_sec:     9\n' "$((runs + 725))" >&2
 TARGET
@@ -44,3 +45,21 @@ fi
 if "$root/fuzz/run.sh" "$folder" --runs 100000000 --limit 1 --only sass_fuzz --out "$folder/late" >"$folder/said"; then
   die "not enough runs: exit code 0, $(cat "$folder/said")"
 fi
+
+# A target that runs nothing has not passed, nor has one that is not there.
+if STOPS=1 "$root/fuzz/run.sh" "$folder" --seconds 1 --only sass_fuzz --out "$folder/stopped" >"$folder/said"; then
+  die "nothing ran: exit code 0, $(cat "$folder/said")"
+fi
+refused() {
+  local code=0
+  timeout 20 "$@" >"$folder/said" 2>&1 || code=$?
+  [ "$code" -eq 2 ] && [ "$(wc -l <"$folder/said")" -eq 1 ] || die "$*: exit code $code, $(cat "$folder/said")"
+}
+rm "$folder/bin/sass_fuzz"
+refused "$root/fuzz/run.sh" "$folder" --seconds 1
+refused "$root/fuzz/run.sh" "$folder" --only nothing
+# Wrong options are refused before anything is built.
+for options in --help --runs 'x' '--runs 0' '--runs -5' '--jobs 0 --runs 1' '--runs 1 --jobs' '--runs 1 more'; do
+  # shellcheck disable=SC2086
+  refused "$root/dev" fuzz $options
+done
