@@ -151,7 +151,9 @@ void Checker::OnFree(const Op& op, size_t index) {
   bool judged = !(op.flags & (kProcessExit | kImplicitEnd));
   bool caching = tenant->kind == MemoryKind::kCaching;
   // cudaFree of a pool's block does not even wait incidentally (probed: docs/results, rule 16).
-  bool incidental = tenant->kind == MemoryKind::kDevice || tenant->kind == MemoryKind::kManaged;
+  // Nor does cuMemUnmap.
+  bool incidental = (tenant->kind == MemoryKind::kDevice || tenant->kind == MemoryKind::kManaged) &&
+                    (op.flags & kNoBarrier) == 0;
   if (judged && incidental) FreeIncidentally(*tenant, op);
   if (judged && !incidental) JudgeFree(*tenant, op);
   live_.erase(op.object);

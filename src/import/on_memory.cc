@@ -180,7 +180,7 @@ void Importer::State::On(const trace::AllocAsync& record) {
 }
 
 // A range that is unmapped is as many blocks as were mapped there. Blocks of a pool may lie across:
-// they end with the first of them.
+// they end with the first of them. The call waits for nothing.
 void Importer::State::Unmap(const trace::Free& record) {
   const Range range = MakeRange(record.address, record.bytes);
   std::vector<Block*> gone;
@@ -188,7 +188,11 @@ void Importer::State::Unmap(const trace::Free& record) {
   if (gone.empty()) return counts_.Add(Count::kUnknownFrees);
   for (Block* block : gone) {
     if (--mappings_[block->mapped] == 0) mappings_.erase(block->mapped);
-    EndDriverBlock(*block, OpKind::kFree, record.stack);
+    // Where a segment was carved up, or nobody had heard of the block, its end is not judged
+    // anyway.
+    if (EndDriverBlock(*block, OpKind::kFree, record.stack)) {
+      held_.Find(held_.last())->flags |= kNoBarrier;
+    }
   }
 }
 

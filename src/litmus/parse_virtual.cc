@@ -114,6 +114,7 @@ void Parser::Unmap() {
     Op& op = Emit(OpKind::kFree, "unmap");
     op.object = mapping.id;
     op.label = label;
+    op.flags |= kNoBarrier;
     if (mapping.carved) op.flags |= kImplicitEnd;
   }
 }

@@ -314,6 +314,9 @@ TEST_F(Graphs, MappedRangeEndsWithItsPieces) {
   feed.Call(0, trace::Free{.address = kMapped, .kind = 5, .bytes = 0x2000});
   feed.End();
   EXPECT_EQ(feed.Of(OpKind::kFree).size(), 2u);
+  for (const auto& free : feed.Of(OpKind::kFree)) {
+    EXPECT_EQ(free.op.flags, kNoBarrier) << "cuMemUnmap waits for nothing";
+  }
   EXPECT_TRUE(feed.importer.coverage().complete);
 }
 

@@ -217,7 +217,7 @@ TEST(Lowering, AMappingIsAnAllocationAndItsUnmappingAFree) {
   EXPECT_EQ(free.object, first.object);
   EXPECT_EQ(free_too.object, second.object);
   EXPECT_EQ(program.strings.Get(free_too.label), "shrink");
-  EXPECT_EQ(free.flags, 0);
+  EXPECT_EQ(free.flags, kNoBarrier);
   EXPECT_EQ(program.accesses[file.First(7).access_begin].begin, low.begin);
   EXPECT_NE(file.First(7).object, first.object);
 }
@@ -232,8 +232,9 @@ TEST(Lowering, ASegmentWithBlocksInItEndsUnjudged) {
   EXPECT_EQ(program.accesses[block.access_begin].memory, MemoryKind::kCaching);
   EXPECT_EQ(program.accesses[block.access_begin].begin,
             program.accesses[file.First(3).access_begin].begin + 1024);
-  EXPECT_EQ(file.First(7).flags, kImplicitEnd);
-  EXPECT_EQ(program.ops[file.First(7).id].flags, 0) << "no block was cut from the second mapping";
+  EXPECT_EQ(file.First(7).flags, kNoBarrier | kImplicitEnd);
+  EXPECT_EQ(program.ops[file.First(7).id].flags, kNoBarrier)
+      << "no block was cut from the second mapping";
 }
 
 TEST(Lowering, AViewIsBytesOfItsBuffer) {

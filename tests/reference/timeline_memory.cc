@@ -51,6 +51,7 @@ void Timeline::Free(size_t i) {
   if (tenant->memory == MemoryKind::kPinned) Note("16 cudaFreeHost");
   // Rule 16: cudaFree waits for the device, and that is not to be relied on.
   if (tenant->memory != MemoryKind::kDevice && tenant->memory != MemoryKind::kManaged) return;
+  if (op.flags & kNoBarrier) return Note("16 cuMemUnmap");
   for (Node node : lanes_.DeviceTails(tenant->device, tenant->rank, 0, i)) {
     HostAcquires(i, node, true);
     Note("16 cudaFree");
