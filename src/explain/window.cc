@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "src/program/op_names.h"
 
@@ -30,9 +31,17 @@ class Window {
     FindProducer();
     Pick();
     for (size_t i : picked_) finding_.timeline.push_back(MakeSite(i));
+    if (names_.several_ranks()) NameRanks();
   }
 
  private:
+  void NameRanks() {
+    for (Site* site : {&finding_.first, &finding_.second, &finding_.reuse, &finding_.producer}) {
+      site->among_ranks = true;
+    }
+    for (Site& site : finding_.timeline) site.among_ranks = true;
+  }
+
   const Op& At(size_t index) const { return (*tape_.ops)[index]; }
 
   // The last allocation before the finding that has the conflicting bytes: its tenancy is where a
@@ -139,6 +148,7 @@ class Window {
     site.lane =
         by_host || op.stream == 0 ? names_.Host(op.host) : names_.StreamIn(finding_, op.stream);
     site.host = names_.Host(op.host);
+    site.host_id = op.host;
     site.rank = names_.Rank(op.host);
     Rename(op, index, &site);
     return site;
@@ -181,12 +191,16 @@ class Window {
 }  // namespace
 
 LaneNames::LaneNames(const Tape& tape) {
+  std::optional<uint32_t> first_rank;
   for (const Op& op : *tape.ops) {
+    if (op.kind == OpKind::kHostBegin) {
+      ranks_[op.host] = op.aux;
+      if (!first_rank) first_rank = op.aux;
+      several_ranks_ |= op.aux != *first_rank;
+    }
     if (op.name == 0) continue;
     if (op.kind == OpKind::kStreamCreate) streams_[op.stream] = tape.names->strings.Get(op.name);
-    if (op.kind != OpKind::kHostBegin) continue;
-    hosts_[op.host] = tape.names->strings.Get(op.name);
-    ranks_[op.host] = op.aux;
+    if (op.kind == OpKind::kHostBegin) hosts_[op.host] = tape.names->strings.Get(op.name);
   }
 }
 

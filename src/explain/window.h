@@ -16,6 +16,7 @@ class LaneNames {
   std::string Stream(StreamId stream) const;
   std::string Host(HostId host) const;
   uint32_t Rank(HostId host) const;
+  bool several_ranks() const { return several_ranks_; }
   // As the finding's own operations name it, where it is one of theirs.
   std::string StreamIn(const Finding& finding, StreamId stream) const;
 
@@ -23,6 +24,7 @@ class LaneNames {
   std::unordered_map<StreamId, std::string> streams_;
   std::unordered_map<HostId, std::string> hosts_;
   std::unordered_map<HostId, uint32_t> ranks_;
+  bool several_ranks_ = false;
 };
 
 // Fills `producer` and `timeline`.

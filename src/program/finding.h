@@ -30,6 +30,7 @@ struct Site {
                                // {captured stream, graph, launching stream}
   HostId host_id = 0;
   uint32_t rank = 0;
+  bool among_ranks = false;     // of several: the lane is named with the rank
   std::string access;           // "read", "write", "read+write", "atomic", "free", "alloc"
   uint64_t begin = 0, end = 0;  // bytes touched, relative to the buffer
   Evidence direction = Evidence::kExact;

@@ -78,7 +78,7 @@ std::string RangeText(uint64_t begin, uint64_t end) {
 }
 
 std::string LaneText(const Site& site) {
-  return site.rank ? fmt::format("rank{} {}", site.rank, site.lane) : site.lane;
+  return site.rank || site.among_ranks ? fmt::format("rank{} {}", site.rank, site.lane) : site.lane;
 }
 
 bool IsCollective(const Finding& finding) { return finding.code.rfind("collective-", 0) == 0; }

@@ -10,7 +10,7 @@ namespace ss {
 
 std::string BytesText(uint64_t bytes);                // "8.0 MiB", "512 B"
 std::string RangeText(uint64_t begin, uint64_t end);  // "[0:8M]", as in litmus files
-std::string LaneText(const Site& site);               // "comm", "rank1 comm"
+std::string LaneText(const Site& site);               // "comm"; among ranks "rank0 comm"
 bool IsCollective(const Finding& finding);            // then `buffer` names the communicator
 std::string AccessText(const Site& site, const std::string& buffer);  // "reads X[0:8M]", "frees X"
 // What a hazard's or an advice's code means, in a few words.
