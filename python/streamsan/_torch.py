@@ -25,23 +25,24 @@ class _Modules:
         self._module = torch.nn.modules.module
         self._helper: Optional[Helper] = None
         self._seen: dict[int, weakref.ref[Any]] = {}  # by id(module)
-        self._untold: list[tuple[str, tuple[Any, ...]]] = []  # until there is a helper: its calls
+        self._untold: dict[int, dict[str, tuple[Any, ...]]] = {}  # until there is a helper: its calls, by module
         listen = getattr(self._module, "register_module_module_registration_hook", None)
         if listen is not None:
             listen(self._on_child)
 
     def tell(self, helper: Helper) -> None:
-        for call, arguments in self._untold:
-            getattr(helper, call)(*arguments)
+        for calls in self._untold.values():
+            for call, arguments in calls.items():
+                getattr(helper, call)(*arguments)
         self._untold.clear()
         self._helper = helper
         helper.on_unknown_module(lambda: _guarded(self._name_running))
 
-    def _tell(self, call: str, *arguments: Any) -> None:
+    def _tell(self, call: str, key: int, *arguments: Any) -> None:
         if self._helper is None:
-            self._untold.append((call, arguments))
+            self._untold.setdefault(key, {})[call] = (key, *arguments)
         else:
-            getattr(self._helper, call)(*arguments)
+            getattr(self._helper, call)(key, *arguments)
 
     def _see(self, module: Any) -> int:
         key = id(module)
@@ -51,8 +52,12 @@ class _Modules:
         return key
 
     def _forget(self, key: int) -> None:
-        if self._seen.pop(key, None) is not None:
-            self._tell("forget_module", key)
+        if self._seen.pop(key, None) is None:
+            return
+        if self._helper is None:
+            self._untold.pop(key, None)  # a program that makes modules and never uses a GPU
+        else:
+            self._helper.forget_module(key)
 
     def _on_child(self, parent: Any, name: str, child: Any) -> None:
         if child is not None:
