@@ -53,7 +53,7 @@ fi
 refused() {
   local code=0
   timeout 20 "$@" >"$folder/said" 2>&1 || code=$?
-  [ "$code" -eq 2 ] && [ "$(wc -l <"$folder/said")" -eq 1 ] || die "$*: exit code $code, $(cat "$folder/said")"
+  if [ "$code" -ne 2 ] || [ "$(wc -l <"$folder/said")" -ne 1 ]; then die "$*: exit code $code, $(cat "$folder/said")"; fi
 }
 rm "$folder/bin/sass_fuzz"
 refused "$root/fuzz/run.sh" "$folder" --seconds 1
