@@ -72,6 +72,7 @@ class ProcessAnalysis : private ImportSink {
     tape.accesses = &engine_.kept_accesses();
     tape.times = &times_;
     tape.shared = &importer_.shared();
+    tape.flags = &importer_.flags();
     return tape;
   }
   // What this process asked of other ranks up to here; the report has the coverage only. A kernel

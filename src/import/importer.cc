@@ -222,6 +222,7 @@ const std::vector<DescribedStack>& Importer::described_stacks() const {
 }
 const std::vector<Image>& Importer::images() const { return state_->images_; }
 const std::vector<SharedThing>& Importer::shared() const { return state_->shared_; }
+const std::unordered_map<uint64_t, uint32_t>& Importer::flags() const { return state_->flags(); }
 RankCalls Importer::collectives() const { return state_->Collectives(); }
 
 std::vector<std::pair<std::string, uint64_t>> Importer::call_counts() const {

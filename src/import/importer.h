@@ -15,6 +15,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "src/base/result.h"
@@ -86,6 +87,8 @@ class Importer {
   RankCalls collectives() const;
   // What it has given away and opened so far.
   const std::vector<SharedThing>& shared() const;
+  // What signals and waits call the values in memory, by their addresses.
+  const std::unordered_map<uint64_t, uint32_t>& flags() const;
   // Calls per hooked function, from the trace's own counters; empty where it has none (killed
   // process).
   std::vector<std::pair<std::string, uint64_t>> call_counts() const;

@@ -6,6 +6,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "src/import/tables.h"
+
 namespace ss {
 namespace {
 
@@ -52,7 +54,8 @@ struct Meeting {
 using Meetings = std::map<std::pair<std::string, uint32_t>, Meeting>;  // by identity and size
 
 struct Counters {
-  Ids::Next streams, events, buffers, pools, tags, flags, comms, graphs;
+  Ids::Next streams, events, buffers, pools, tags, comms, graphs;
+  DenseIds flags;  // by the joint program's addresses
   uint32_t hosts = 0;
 };
 
@@ -87,9 +90,11 @@ class Reader {
         buffers_(&counters->buffers),
         pools_(&counters->pools),
         tags_(&counters->tags),
-        flags_(&counters->flags),
         comms_(&counters->comms),
-        graphs_(&counters->graphs) {}
+        graphs_(&counters->graphs),
+        flag_addresses_(tape.flags->size()) {
+    for (const auto& [address, flag] : *tape.flags) flag_addresses_[flag] = address;
+  }
 
   bool Done() const { return at_ == tape_.ops->size(); }
   // Of the next operation.
@@ -261,8 +266,7 @@ class Reader {
         break;
       case OpKind::kSignal:
       case OpKind::kAwait:
-        op->object = flags_.Get(from.object + 1);
-        op->aux = tape_.rank;
+        RenameFlag(op);
         break;
       case OpKind::kCollective:
         op->object = comms_.Get(from.object + 1);
@@ -280,11 +284,22 @@ class Reader {
     }
   }
 
+  // A value in another process's block is that process's.
+  void RenameFlag(Op* op) {
+    const uint64_t address = flag_addresses_.at(op->object);
+    const Window* window = Find(windows_, address);
+    const uint64_t place = window == nullptr ? address + RankBits(tape_.rank)
+                                             : address - window->begin + window->block->range.begin;
+    op->object = counters_.flags.Get(place);
+    op->aux = static_cast<uint32_t>(place >> kRankShift);
+  }
+
   const ProcessTape& tape_;
   Counters& counters_;
   Program& out_;
   size_t at_ = 0, time_ = 0;
-  Ids streams_, events_, buffers_, pools_, tags_, flags_, comms_, graphs_;
+  Ids streams_, events_, buffers_, pools_, tags_, comms_, graphs_;
+  std::vector<uint64_t> flag_addresses_;  // by this process's ids
   std::unordered_map<HostId, HostId> hosts_;
   std::unordered_map<OpId, OpId> named_;  // those that others name
   std::vector<StringId> strings_;

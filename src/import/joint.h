@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "src/base/strings.h"
@@ -29,7 +30,8 @@ struct ProcessTape {
   const std::vector<Access>* accesses = nullptr;
   const std::vector<Time>* times = nullptr;
   const std::vector<SharedThing>* shared = nullptr;
-  StackId stacks_from = 0;  // what its stack ids are moved by
+  const std::unordered_map<uint64_t, uint32_t>* flags = nullptr;  // by address
+  StackId stacks_from = 0;                                        // what its stack ids are moved by
 };
 
 // A thing that one process gave away and another one opened: positions in what they share.

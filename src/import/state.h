@@ -46,6 +46,7 @@ class Importer::State {
   std::vector<StringId> stream_names_;        // by StreamId
   std::vector<StringId> host_names_;          // by HostId
   std::vector<SharedThing> shared_;
+  const std::unordered_map<uint64_t, uint32_t>& flags() const { return flags_.all(); }
 
  private:
   // An access or fill note that waits for its thread's next operation on a stream.

@@ -33,7 +33,7 @@ struct Process : ImportSink {
   }
   ProcessTape Tape(uint32_t rank) {
     importer.Finish(*this);
-    return {rank, &strings, &ops, &accesses, &times, &importer.shared(), 0};
+    return {rank, &strings, &ops, &accesses, &times, &importer.shared(), &importer.flags(), 0};
   }
 
   void Give(uint64_t ns) {
@@ -69,6 +69,34 @@ std::vector<Op> Of(const Program& program, OpKind kind) {
     if (op.kind == kind) found.push_back(op);
   }
   return found;
+}
+
+TEST(Joint, AValueInAnOpenedBlockIsItsOwners) {
+  constexpr uint64_t kWait = 1, kWrite = 2;
+  Process owner, user;
+  auto call = [](Process& process, uint64_t ns, uint64_t kind, uint64_t address) {
+    process.Call(ns,
+                 trace::StreamMemOp{
+                     .stream = kStreamA, .context = kContext, .operations = {kind, address, 1, 0}});
+  };
+  owner.Give(10);
+  user.Open(20);
+  call(owner, 30, kWrite, kBlock + 8);
+  call(user, 40, kWait, kMapped + 16);
+  call(user, 50, kWait, kMapped + 8);
+  user.Call(60, trace::Free{.address = kMapped, .kind = 6});
+  call(user, 70, kWait, kMapped + 8);
+  const Program program = Joined(owner, user);
+  const std::vector<Op> signals = Of(program, OpKind::kSignal),
+                        awaits = Of(program, OpKind::kAwait);
+  ASSERT_EQ(signals.size(), 1u);
+  ASSERT_EQ(awaits.size(), 3u);
+  auto same = [&](const Op& await) {
+    return await.object == signals[0].object && await.aux == signals[0].aux;
+  };
+  EXPECT_FALSE(same(awaits[0]));
+  EXPECT_TRUE(same(awaits[1]));
+  EXPECT_FALSE(same(awaits[2]));
 }
 
 TEST(Joint, AnOpenedBlockIsThePartOfItsOwnersThatItIs) {
