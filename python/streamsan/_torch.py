@@ -28,7 +28,7 @@ class _Modules:
         self._untold: dict[int, dict[str, tuple[Any, ...]]] = {}  # until there is a helper: its calls, by module
         listen = getattr(self._module, "register_module_module_registration_hook", None)
         if listen is not None:
-            listen(self._on_child)
+            listen(lambda parent, name, child: _guarded(self._on_child, parent, name, child))
 
     def tell(self, helper: Helper) -> None:
         for calls in self._untold.values():
