@@ -73,6 +73,7 @@ class ProcessAnalysis : private ImportSink {
     tape.times = &times_;
     tape.shared = &importer_.shared();
     tape.flags = &importer_.flags();
+    tape.ended_ns = process().ended_ns;
     return tape;
   }
   // What this process asked of other ranks up to here; the report has the coverage only. A kernel

@@ -96,9 +96,10 @@ class Reader {
     for (const auto& [address, flag] : *tape.flags) flag_addresses_[flag] = address;
   }
 
-  bool Done() const { return at_ == tape_.ops->size(); }
+  bool Done() const { return at_ == tape_.ops->size() && !WillEnd(); }
   // Of the next operation.
   uint64_t Now() {
+    if (at_ == tape_.ops->size()) return tape_.ended_ns;
     while (time_ < tape_.times->size() && (*tape_.times)[time_].from <= at_) ++time_;
     return time_ == 0 ? 0 : (*tape_.times)[time_ - 1].ns;
   }
@@ -123,6 +124,7 @@ class Reader {
   uint32_t EventOf(uint32_t id) { return events_.Get(id); }
 
   void Take() {
+    if (at_ == tape_.ops->size()) return EndWork();
     const Op& from = (*tape_.ops)[at_++];
     if (from.kind == OpKind::kEventDestroy && opened_events_.contains(from.object)) return;
     Op op = from;
@@ -140,6 +142,22 @@ class Reader {
   }
 
  private:
+  bool WillEnd() const { return tape_.ended_ns != 0 && !over_ && at_ != 0; }
+
+  void EndWork() {
+    over_ = true;
+    for (uint32_t device : devices_) {
+      Op op;
+      op.id = out_.ops.size() + 1;
+      op.kind = OpKind::kDeviceSync;
+      op.host = Host(tape_.ops->front().host);
+      op.name = out_.strings.Intern("end of the process");
+      op.aux = device;
+      op.value = tape_.rank;
+      out_.ops.push_back(op);
+    }
+  }
+
   // A block that was opened keeps its own place from its opening to its closing, and what uses it
   // is a use of its owner's.
   void TakeAccess(const Op& op, Access access, Op* to) {
@@ -242,6 +260,7 @@ class Reader {
         op->value |= in_value;
         break;
       case OpKind::kStreamCreate:
+        devices_.insert(static_cast<uint16_t>(from.value));
         op->value |= in_value;
         break;
       case OpKind::kDeviceSync:
@@ -298,6 +317,8 @@ class Reader {
   Counters& counters_;
   Program& out_;
   size_t at_ = 0, time_ = 0;
+  bool over_ = false;
+  std::set<uint32_t> devices_{0};
   Ids streams_, events_, buffers_, pools_, tags_, comms_, graphs_;
   std::vector<uint64_t> flag_addresses_;  // by this process's ids
   std::unordered_map<HostId, HostId> hosts_;

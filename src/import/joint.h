@@ -4,6 +4,7 @@
 //
 // In the default mode a call that uses what another process uses, too, acquires what that process's
 // threads know then (kShared): they have told each other in a way that the driver does not see.
+// After a process has ended nothing of it uses memory: that is a synchronisation of its devices.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,9 @@ struct ProcessTape {
   const std::vector<SharedThing>* shared = nullptr;
   const std::unordered_map<uint64_t, uint32_t>* flags = nullptr;  // by address
   StackId stacks_from = 0;                                        // what its stack ids are moved by
+  // When it ended in order: then the driver ends what it has still to do. 0 = it did not, or
+  // nobody knows when.
+  uint64_t ended_ns = 0;
 };
 
 // A thing that one process gave away and another one opened: positions in what they share.

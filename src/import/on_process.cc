@@ -96,6 +96,7 @@ void Importer::State::On(const trace::Unmodelled& record) {
 
 void Importer::State::On(const trace::ProcessEnd&) {
   process_.ended = true;
+  process_.ended_ns = now_ns_;
   exiting_ = true;
 }
 

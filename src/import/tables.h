@@ -22,6 +22,7 @@ struct ProcessInfo {
   bool late = false;
   uint64_t driver_version = 0;
   bool ended = false;            // an orderly end was recorded
+  uint64_t ended_ns = 0;         // by the clock of Time records; 0 = not known
   std::vector<uint64_t> forked;  // children's process ids
   std::vector<trace::Trial> trials;
 };

@@ -135,6 +135,28 @@ TEST(Joint, OperationsComeInTheOrderOfTime) {
   EXPECT_NE(sets[0].stream, sets[1].stream);
 }
 
+// Nothing of a process uses memory after its end, which comes when it comes.
+TEST(Joint, AnEndIsASynchronisationOfTheProcesssDevices) {
+  Process owner, user;
+  owner.Give(10);
+  user.Open(20);
+  user.Set(30, kMapped);
+  user.Call(50, trace::ProcessEnd{});
+  owner.Set(40, kBlock);
+  owner.Set(60, kBlock);
+  std::vector<ProcessTape> tapes{owner.Tape(0), user.Tape(1)};
+  const auto pairs = MatchShared({tapes[0].shared, tapes[1].shared});
+  EXPECT_TRUE(Of(JoinPrograms(tapes, pairs), OpKind::kDeviceSync).empty());
+  tapes[1].ended_ns = user.importer.process().ended_ns;
+  const Program program = JoinPrograms(tapes, pairs);
+  ASSERT_EQ(Of(program, OpKind::kDeviceSync).size(), 1u);
+  EXPECT_EQ(Of(program, OpKind::kDeviceSync)[0].value, 1u);
+  const auto end = std::ranges::find(program.ops, OpKind::kDeviceSync, &Op::kind);
+  EXPECT_EQ(std::count_if(end, program.ops.end(),
+                          [](const Op& op) { return op.kind == OpKind::kMemset; }),
+            1);
+}
+
 TEST(Joint, AnOpenedEventIsItsOwners) {
   Process owner, user;
   owner.Call(0, trace::EventCreate{.event = kEventE, .context = kContext});
