@@ -30,7 +30,8 @@ CUresult Copy(Call& call, const Transfer& transfer, CUstream stream, bool blocki
                               .exact = transfer.exact,
                               .result = result,
                               .stack = stack,
-                              .graph_node = NodeOf(handle)});
+                              .graph_node = NodeOf(handle),
+                              .box = BoxOf(transfer)});
   return result;
 }
 
@@ -56,6 +57,7 @@ struct Bounds {
   uint64_t begin;
   uint64_t bytes;
   bool exact;
+  uint64_t pitch, slice;  // bytes from row to row, from slice to slice
 };
 
 Bounds BoundsOf(const Side& side, const Extent& extent) {
@@ -63,12 +65,13 @@ Bounds BoundsOf(const Side& side, const Extent& extent) {
       side.type == CU_MEMORYTYPE_HOST ? reinterpret_cast<uint64_t>(side.host) : side.device;
   size_t pitch = side.pitch ? side.pitch : side.x + extent.width;
   size_t rows = side.height ? side.height : side.y + extent.height;
-  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return {base, 0, true};
+  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return {base, 0, true, 0, 0};
   size_t first = (side.z * rows + side.y) * pitch + side.x;
   size_t last = ((side.z + extent.depth - 1) * rows + side.y + extent.height - 1) * pitch + side.x;
   bool packed_rows = extent.height == 1 || pitch == extent.width;
   bool packed_slices = extent.depth == 1 || (pitch == extent.width && rows == extent.height);
-  return {base + first, last + extent.width - first, packed_rows && packed_slices};
+  return {base + first, last + extent.width - first, packed_rows && packed_slices, pitch,
+          pitch * rows};
 }
 
 Transfer Bounding(const Side& to, const Side& from, const Extent& extent) {
@@ -79,6 +82,8 @@ Transfer Bounding(const Side& to, const Side& from, const Extent& extent) {
   transfer.from = source.begin;
   transfer.bytes = target.bytes > source.bytes ? target.bytes : source.bytes;
   transfer.exact = target.exact && source.exact;
+  transfer.box = {extent.width, extent.height, extent.depth, target.pitch,
+                  target.slice, source.pitch,  source.slice};
   transfer.array = to.IsArray() || from.IsArray();
   transfer.from_array_to_host = from.IsArray() && to.type == CU_MEMORYTYPE_HOST;
   return transfer;

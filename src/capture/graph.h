@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <cstdint>
 
 #include "src/trace/encode.h"
@@ -18,16 +19,20 @@ uint64_t CapturedAt(uint64_t stream);
 // A graph is being captured on this (resolved) stream.
 bool IsCapturing(uint64_t stream);
 
-// What a copy touches: one contiguous range on each side, or the range that bounds it.
+// What a copy touches: one contiguous range on each side, or rows with gaps between them.
 struct Transfer {
   uint64_t to = 0;
   uint64_t from = 0;
-  uint64_t bytes = 0;
-  bool exact = true;
-  bool array = false;  // one side is a CUarray: not modelled
+  uint64_t bytes = 0;                // of the larger range
+  bool exact = true;                 // no gaps
+  std::array<uint64_t, 7> box = {};  // where there are: as trace::Copy has it
+  bool array = false;                // one side is a CUarray: not modelled
   bool from_array_to_host = false;
 };
 Transfer TransferOf(const CUDA_MEMCPY3D* copy);
+inline trace::view::Words BoxOf(const Transfer& transfer) {
+  return {transfer.box.data(), transfer.exact ? 0 : transfer.box.size()};
+}
 
 struct Call;
 

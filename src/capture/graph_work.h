@@ -59,12 +59,13 @@ struct CopyNode {
                                 .exact = transfer.exact,
                                 .stack = stack,
                                 .graph_node = target.node,
-                                .graph_exec = target.exec});
+                                .graph_exec = target.exec,
+                                .box = BoxOf(transfer)});
   }
 };
 
 struct MemsetNode {
-  uint64_t to, bytes, context, stack;
+  uint64_t to, bytes, context, stack, pitch, rows;
   bool bounding;
 
   template <class Params>
@@ -76,6 +77,8 @@ struct MemsetNode {
     uint64_t row = params.width * params.elementSize;
     bytes = params.height > 1 ? params.pitch * (params.height - 1) + row : row;
     bounding = params.height > 1 && params.pitch > row;
+    pitch = bounding ? params.pitch : 0;
+    rows = bounding ? params.height : 0;
   }
   void Tell(Call& call, Target target) const {
     call.Emit(trace::view::Memset{.destination = to,
@@ -84,7 +87,9 @@ struct MemsetNode {
                                   .stack = stack,
                                   .bounding = bounding,
                                   .graph_node = target.node,
-                                  .graph_exec = target.exec});
+                                  .graph_exec = target.exec,
+                                  .pitch = pitch,
+                                  .rows = rows});
   }
 };
 

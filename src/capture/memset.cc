@@ -8,7 +8,7 @@ namespace {
 
 struct Extent {
   uint64_t bytes;
-  bool bounding = false;  // bytes between the rows are not written
+  uint64_t pitch = 0, rows = 0;  // where bytes between the rows are not written
 };
 
 template <class... A>
@@ -25,8 +25,10 @@ CUresult Set(Call& call, Extent extent, CUstream stream, bool blocking, CUdevice
                                 .blocking = blocking,
                                 .result = result,
                                 .stack = stack,
-                                .bounding = extent.bounding,
-                                .graph_node = NodeOf(handle)});
+                                .bounding = extent.rows != 0,
+                                .graph_node = NodeOf(handle),
+                                .pitch = extent.pitch,
+                                .rows = extent.rows});
   return result;
 }
 
@@ -35,7 +37,9 @@ template <class Element>
 Extent Rows(size_t pitch, size_t width, size_t height) {
   if (height == 0) return {0};
   size_t row = width * sizeof(Element);
-  return {pitch * (height - 1) + row, height > 1 && pitch > row};
+  const uint64_t bytes = pitch * (height - 1) + row;
+  if (height == 1 || pitch <= row) return {bytes};
+  return {bytes, pitch, height};
 }
 
 }  // namespace

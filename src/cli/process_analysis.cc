@@ -67,7 +67,7 @@ ProcessAnalysis::ProcessAnalysis(const AnalyseOptions& options, Pace pace)
     : pace_(pace),
       kernels_(kernels::Cache::Default(), kernels::Disassembler::Find()),
       names_(RecordedNames()),
-      importer_(names_.strings, {.kernels = &kernels_}),
+      importer_(names_, {.kernels = &kernels_}),
       engine_(names_, options) {}
 
 // Where the room is used up, the first one goes as it is in a program that runs, and is counted.

@@ -68,6 +68,7 @@ class ProcessAnalysis : private ImportSink {
   ProcessTape tape() const {
     ProcessTape tape;
     tape.strings = &names_.strings;
+    tape.shapes = &names_.shapes;
     tape.ops = &engine_.kept_ops();
     tape.accesses = &engine_.kept_accesses();
     tape.times = &times_;
@@ -104,7 +105,7 @@ class ProcessAnalysis : private ImportSink {
   const Pace pace_;
   kernels::Registry kernels_;
   std::deque<trace::Record> parked_;
-  Program names_;  // strings only; the operations are the engine's
+  Program names_;  // strings and shapes only; the operations are the engine's
   Importer importer_;
   Analysis engine_;
   std::unique_ptr<Trails> trails_;  // null: none are left

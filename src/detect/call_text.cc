@@ -23,7 +23,7 @@ std::string ReductionName(uint8_t reduction) {
                                         : fmt::format("reduction {}", reduction - 1);
 }
 
-auto Shape(const CollectiveCall& call) {
+auto WhatMustAgree(const CollectiveCall& call) {
   return std::tuple{call.kind, call.peer, call.bytes, call.datatype, call.reduction};
 }
 
@@ -48,6 +48,8 @@ std::string CallText(const CollectiveCall& call) {
   return text;
 }
 
-bool CallsAgree(const CollectiveCall& a, const CollectiveCall& b) { return Shape(a) == Shape(b); }
+bool CallsAgree(const CollectiveCall& a, const CollectiveCall& b) {
+  return WhatMustAgree(a) == WhatMustAgree(b);
+}
 
 }  // namespace ss

@@ -31,6 +31,7 @@ Entry MakeEntry(const Op& op, size_t index, const Step& step, const Access& acce
   entry.fill = (op.flags & kFill) != 0;
   entry.evidence = static_cast<uint8_t>(access.direction) | static_cast<uint8_t>(access.extent)
                                                                 << 4;
+  entry.shape = access.shape;
   return entry;
 }
 
@@ -135,6 +136,7 @@ void Checker::Touch(const Op& op, size_t index, const Step& step, const Access* 
 
 void Checker::TouchRange(const Op& op, size_t index, const Step& step, Access access) {
   if (!RuleOn(Rule::kByAddress)) access.end = access.begin + 1;
+  if (!RuleOn(Rule::kGapsUntouched)) access.shape = 0;
   if (access.end <= access.begin) return;
   ++accesses_;
   Entry entry = MakeEntry(op, index, step, access);
@@ -152,14 +154,30 @@ void Checker::TouchRange(const Op& op, size_t index, const Step& step, Access ac
   });
   if (gap != 0 && access.memory != MemoryKind::kPageable) ++untracked_;
   // A write over many cells leaves one history: this keeps ranges from fragmenting for ever.
-  const bool firm = (entry.mode & kWrite) && entry.KnownExtent() && entry.ProvenDirection();
-  if (cells > 1 && gap == 0 && one_tenant && firm) {
+  if (cells > 1 && gap == 0 && one_tenant && (entry.mode & kWrite) && entry.Firm()) {
     shadow_.Collapse(access.begin, access.end, tenant, entry);
   }
 }
 
+Touched Checker::BytesOf(const Entry& entry) const {
+  return {entry.begin, entry.end, entry.shape == 0 ? nullptr : &program_.shapes.Get(entry.shape)};
+}
+
+bool Checker::HasBytes(const Entry& entry, uint64_t begin, uint64_t end) const {
+  return Meet(BytesOf(entry), {begin, end}, begin, end) != Meeting::kApart;
+}
+
 void Checker::Collect(const Entry& first, const Entry& second, const Cell& cell, uint64_t begin) {
-  conflicts_.push_back({first, second, cell.tenant, begin, cell.end});
+  Conflict conflict{first, second, cell.tenant, begin, cell.end};
+  if (first.shape != 0 || second.shape != 0) {
+    const Meeting meeting = Meet(BytesOf(first), BytesOf(second), begin, cell.end);
+    if (meeting == Meeting::kApart) return;
+    if (meeting == Meeting::kUnknown) {  // they begin at different bytes, so `possible`
+      conflict.first.AssumeExtent();
+      conflict.second.AssumeExtent();
+    }
+  }
+  conflicts_.push_back(conflict);
 }
 
 // The operation that was issued first waited for this one: ordered, against the order of issue.
@@ -169,6 +187,7 @@ bool Checker::Reversed(const Entry& first, const Entry& second) const {
 }
 
 void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step) {
+  if (entry.shape != 0 && !HasBytes(entry, begin, cell.end)) return;  // all of the cell is a gap
   if (cell.tenant != nullptr &&
       (cell.tenant->watched || (cell.tenant->kind == MemoryKind::kPool &&
                                 !step.Knows(cell.tenant->alloc_lane, cell.tenant->alloc_epoch)))) {
@@ -182,16 +201,20 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
       Collect(first, entry, cell, begin);
     }
   };
+  auto replaced = [&](const Entry& older) {
+    if (entry.shape == 0) return older.begin == entry.begin;
+    return Covers(BytesOf(entry), BytesOf(older));
+  };
   if (cell.write) check(cell.write);
   cell.ForEachSince(check);
-  if ((entry.mode & kWrite) && entry.KnownExtent() && entry.ProvenDirection()) {
+  if ((entry.mode & kWrite) && entry.Firm()) {
     cell.write = entry;
     cell.ClearSince();
   } else if (entry.mode & kWrite) {
-    cell.AddWeakWrite(entry);
+    forgotten_ += !cell.AddWeakWrite(entry, replaced);
   } else {
     if (cell.more && cell.more->size() >= kManyReaders) DropSubsumed(cell, entry, step);
-    cell.AddSince(entry);
+    forgotten_ += !cell.AddSince(entry);
   }
 }
 
@@ -204,6 +227,7 @@ void Checker::DropSubsumed(Cell& cell, const Entry& entry, const Step& step) {
   cell.DropIf([&](const Entry& older) {
     if (older.mode != entry.mode || older.cpu != entry.cpu) return false;
     if (older.begin != entry.begin || older.end != entry.end) return false;
+    if (older.shape != entry.shape) return false;
     bool weaker = (older.evidence & 0xf) >= (entry.evidence & 0xf) &&
                   older.evidence >> 4 >= entry.evidence >> 4;
     bool alike = lanes[older.lane].kind == lanes[entry.lane].kind;
@@ -322,6 +346,7 @@ CheckResult Checker::Finish() {
   result.muted_private = muted_private_;
   result.untracked_bytes_accesses = untracked_;
   result.beginnings = beginnings_;
+  result.forgotten = forgotten_;
   auto counts = [](const Lane& lane) { return !lane.Counts(); };
   const std::vector<Lane>& lanes = order_.lanes();
   result.stats.operations = log_.size();

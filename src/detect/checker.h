@@ -17,6 +17,7 @@
 #include "src/detect/collectives.h"
 #include "src/detect/op_log.h"
 #include "src/detect/running.h"
+#include "src/model/meet.h"
 #include "src/model/order.h"
 #include "src/model/shadow.h"
 #include "src/model/tenant.h"
@@ -50,6 +51,7 @@ struct CheckResult {
   uint64_t muted_private = 0;
   uint64_t untracked_bytes_accesses = 0;  // accesses that touched memory nobody allocated
   uint64_t beginnings = 0;                // accesses that were compared where they begin only
+  uint64_t forgotten = 0;  // accesses of parts of a block that had to make room for later ones
   Stats stats;
 };
 
@@ -96,6 +98,8 @@ class Checker {
   void TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step);
   void DropSubsumed(Cell& cell, const Entry& entry, const Step& step);
   bool Reversed(const Entry& first, const Entry& second) const;
+  Touched BytesOf(const Entry& entry) const;
+  bool HasBytes(const Entry& entry, uint64_t begin, uint64_t end) const;
   void Collect(const Entry& first, const Entry& second, const Cell& cell, uint64_t begin);
   Tenant* NewTenant(const Op& op, size_t index, const Access& range);
   Tenant* FindTenant(BufferId id);
@@ -111,6 +115,12 @@ class Checker {
   static void AddEdge(Tenant& tenant, ConditionalEdge edge);
   void ReportRace(const Op& op, size_t index, const Step& step, const Conflict& merged,
                   bool absorbed);
+
+  // Whether it rests on a word that was not proven to be followed, or on ranges that may not meet:
+  // such a finding is `possible` at most, and stands for no other one.
+  bool WeaklyEvidenced(const Entry& first, const Entry& second) const;
+  // How sure a finding is, from the weakest of what it rests on (docs/architecture.md, decision 3).
+  Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, const Op& b) const;
 
   // lifetime.cc
   void OnAlloc(const Op& op, size_t index, const Access& range);
@@ -204,14 +214,10 @@ class Checker {
   uint64_t muted_private_ = 0;
   uint64_t untracked_ = 0;
   uint64_t beginnings_ = 0;  // accesses that were compared where they begin only
+  uint64_t forgotten_ = 0;   // for want of room in a cell
   uint64_t accesses_ = 0;
 };
 
-// How sure a finding is, from the weakest of what it rests on (docs/architecture.md, decision 3).
-// Whether it rests on a word that was not proven to be followed, or on ranges that may not meet:
-// such a finding is `possible` at most, and stands for no other one.
-bool WeaklyEvidenced(const Entry& first, const Entry& second);
 bool NeedsTrigger(const Step& step, const Entry& first);
-Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, const Op& b);
 
 }  // namespace ss

@@ -29,15 +29,15 @@ uint8_t Weakest(uint8_t a, uint8_t b) {
 
 }  // namespace
 
-bool WeaklyEvidenced(const Entry& first, const Entry& second) {
+bool Checker::WeaklyEvidenced(const Entry& first, const Entry& second) const {
   if (!first.ProvenDirection() || !second.ProvenDirection()) return true;
   const bool assumed_first = !first.KnownExtent(), assumed_second = !second.KnownExtent();
   if (!assumed_first && !assumed_second) return false;
   // "From here to the end of the block" is certain to overlap only where both begin at the same
   // byte or the other one's extent is known and holds the byte that this one begins with.
   bool same_begin = first.begin == second.begin;
-  bool known_holds = (!assumed_first && first.begin <= second.begin && second.begin < first.end) ||
-                     (!assumed_second && second.begin <= first.begin && first.begin < second.end);
+  bool known_holds = (!assumed_first && HasBytes(first, second.begin, second.begin + 1)) ||
+                     (!assumed_second && HasBytes(second, first.begin, first.begin + 1));
   return !same_begin && !known_holds;
 }
 
@@ -47,7 +47,8 @@ bool NeedsTrigger(const Step& step, const Entry& first) {
   return step.ended != nullptr && step.ended->Get(first.lane) >= first.epoch;
 }
 
-Confidence ConfidenceOf(const Entry& first, const Entry& second, const Op& a, const Op& b) {
+Confidence Checker::ConfidenceOf(const Entry& first, const Entry& second, const Op& a,
+                                 const Op& b) const {
   if ((a.flags | b.flags) & (kAmbiguousOrder | kPolling)) return Confidence::kPossible;
   if (WeaklyEvidenced(first, second)) return Confidence::kPossible;
   auto direction = [](const Entry& entry) { return static_cast<Evidence>(entry.evidence & 0xf); };

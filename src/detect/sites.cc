@@ -97,6 +97,7 @@ Site Checker::MakeSite(const Entry& entry, const Tenant& tenant) const {
   };
   site.begin = relative(entry.begin);
   site.end = relative(entry.end);
+  if (entry.shape != 0) site.rows = program_.shapes.Get(entry.shape);
   site.direction = static_cast<Evidence>(entry.evidence & 0xf);
   site.extent = static_cast<Evidence>(entry.evidence >> 4);
   return site;

@@ -26,6 +26,7 @@ namespace ss {
   X(kMissedFrees, true, "allocations over memory whose free was not seen") \
   X(kSegmentFrees, true, "pool blocks were still allocated when the memory under them was freed") \
   X(kUnknownCopyAddresses, true, "copies or memsets touched memory of unknown kind") \
+  X(kUnkeptShapes, true, "rows with gaps of more forms than are told apart: taken without gaps") \
   X(kBadRanges, true, "address ranges beyond 48 bits are left out") \
   X(kUnnamedKernels, false, "launches came before their kernel's name") \
   X(kDeclaredOutside, true, "declared kernel arguments pointed to memory that is not known") \

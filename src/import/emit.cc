@@ -65,9 +65,9 @@ Importer::State::Range Importer::State::MakeRange(uint64_t address, uint64_t byt
 }
 
 void Importer::State::AddAccess(Range range, uint8_t mode, MemoryKind memory, Evidence direction,
-                                Evidence extent) {
+                                Evidence extent, ShapeId shape) {
   if (range.begin == range.end) return;
-  held_.AddAccess({Tag(range.begin), Tag(range.end), mode, memory, direction, extent});
+  held_.AddAccess({Tag(range.begin), Tag(range.end), mode, memory, direction, extent, shape});
 }
 
 bool Importer::State::Failed(int64_t result) {

@@ -31,7 +31,7 @@ std::string Join(const std::vector<std::string>& words) {
 Result<ImportedProgram> ImportProgram(const NextRecord& next, ImportOptions options) {
   ImportedProgram out;
   ProgramSink sink(out.program);
-  Importer importer(out.program.strings, options);
+  Importer importer(out.program, options);
   trace::Record record;
   for (;;) {
     Result<bool> more = next(record);

@@ -50,8 +50,12 @@ bool ExistsAtReturn(const trace::Body& body) {
 
 }  // namespace
 
-Importer::State::State(StringTable& strings, ImportOptions options)
-    : strings_(strings), options_(options), doings_(strings), texts_(strings) {
+Importer::State::State(Program& names, ImportOptions options)
+    : strings_(names.strings),
+      shapes_(names.shapes),
+      options_(options),
+      doings_(strings_),
+      texts_(strings_) {
   stream_names_.push_back(0);  // StreamId 0 = none
 }
 
@@ -203,8 +207,8 @@ void Importer::State::Finish(ImportSink& sink) {
   counts_.Add(Count::kNcclUnseen, nccl_.TakeLaunches());
 }
 
-Importer::Importer(StringTable& strings, ImportOptions options)
-    : state_(std::make_unique<State>(strings, options)) {}
+Importer::Importer(Program& names, ImportOptions options)
+    : state_(std::make_unique<State>(names, options)) {}
 Importer::~Importer() = default;
 
 void Importer::Feed(const trace::Record& record, ImportSink& sink) { state_->Feed(record, sink); }

@@ -58,8 +58,8 @@ struct ImportOptions {
 
 class Importer {
  public:
-  // `strings` must outlive the importer.
-  explicit Importer(StringTable& strings, ImportOptions options = {});
+  // What operations name goes into `names`, its strings and shapes. It must outlive the importer.
+  explicit Importer(Program& names, ImportOptions options = {});
   ~Importer();
   Importer(const Importer&) = delete;
   Importer& operator=(const Importer&) = delete;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -161,6 +162,7 @@ class Reader {
   // A block that was opened keeps its own place from its opening to its closing, and what uses it
   // is a use of its owner's.
   void TakeAccess(const Op& op, Access access, Op* to) {
+    if (access.shape != 0) TakeShape(&access);
     if (!OnBuffer(op)) {
       const Window* window = Find(windows_, access.begin);
       if (window != nullptr) {
@@ -177,6 +179,12 @@ class Reader {
     access.begin += RankBits(tape_.rank);
     access.end += RankBits(tape_.rank);
     out_.accesses.push_back(access);
+  }
+
+  void TakeShape(Access* access) {
+    const std::optional<ShapeId> id = out_.shapes.Intern(tape_.shapes->Get(access->shape));
+    if (!id) access->extent = Evidence::kAssumed;
+    access->shape = id.value_or(0);
   }
 
   struct Window {

@@ -27,6 +27,7 @@ struct ProcessTape {
   };
   uint32_t rank = 0;  // another one for each; below 2^15
   const StringTable* strings = nullptr;
+  const ShapeTable* shapes = nullptr;
   const std::vector<Op>* ops = nullptr;
   const std::vector<Access>* accesses = nullptr;
   const std::vector<Time>* times = nullptr;

@@ -271,7 +271,7 @@ void Importer::State::AddNcclAccesses(const trace::NcclCall& call, const NcclMem
   auto add = [&](const Bytes& bytes, uint8_t mode) {
     if (bytes.size == 0) return;
     const Range range = MakeRange(bytes.address, bytes.size);
-    if (range.begin != range.end) AddCopySide(range, mode, Evidence::kExact);
+    if (range.begin != range.end) AddCopySide({range, 0, Evidence::kExact}, mode);
   };
   add(touched->read, kRead);
   for (const Bytes& bytes : touched->written) add(bytes, kWrite);

@@ -1,5 +1,6 @@
 // Records about work on streams: kernels, copies, memsets, host functions.
 #include <algorithm>
+#include <optional>
 
 #include "src/import/state.h"
 
@@ -18,6 +19,24 @@ constexpr uint64_t kHostMappings =
 uint32_t ComparisonOf(uint64_t flags, bool narrow) {
   constexpr uint32_t kKinds[] = {kAwaitAtLeast, 0, kAwaitAnyBit, kAwaitAnyZero};
   return kKinds[flags & 3] | (narrow ? kAwaitNarrow : 0u);
+}
+
+// Where in Copy::box a side's bytes from row to row are; those from slice to slice are behind it.
+constexpr size_t kTargetBox = 3, kSourceBox = 5, kBoxWords = 7;
+
+// Nothing: gaps that are not described, as of recordings older than the field.
+std::optional<Shape> BoxOf(const trace::Copy& copy, size_t side) {
+  if (copy.exact != 0) return Shape{copy.bytes, {}};
+  if (copy.box.size() < kBoxWords || copy.box[0] == 0) return std::nullopt;
+  const std::optional<Shape> slice = Repeated({copy.box[0], {}}, copy.box[side], copy.box[1]);
+  return slice ? Repeated(*slice, copy.box[side + 1], copy.box[2]) : std::nullopt;
+}
+
+std::optional<Shape> RowsOf(const trace::Memset& set) {
+  if (set.bounding == 0) return Shape{set.bytes, {}};
+  if (set.rows == 0 || set.pitch == 0 || set.bytes / set.pitch < set.rows - 1) return std::nullopt;
+  const uint64_t row = set.bytes - set.pitch * (set.rows - 1);
+  return row == 0 ? std::nullopt : Repeated({row, {}}, set.pitch, set.rows);
 }
 
 }  // namespace
@@ -237,10 +256,22 @@ bool Importer::State::IsDeviceFlag(Range range) const {
   });
 }
 
-void Importer::State::AddCopySide(Range range, uint8_t mode, Evidence extent) {
-  const MemoryKind kind = KindAt(range.begin);
+// Without a shape: `bytes` that hold what is touched, and gaps.
+Importer::State::CopySide Importer::State::SideOf(uint64_t address,
+                                                  const std::optional<Shape>& shape,
+                                                  uint64_t bytes) {
+  if (!shape) return {MakeRange(address, bytes), 0, Evidence::kAssumed};
+  const Range range = MakeRange(address, shape->Span());
+  const std::optional<ShapeId> id = shapes_.Intern(*shape);
+  if (id) return {range, *id, Evidence::kExact};
+  counts_.Add(Count::kUnkeptShapes);
+  return {range, 0, Evidence::kAssumed};
+}
+
+void Importer::State::AddCopySide(const CopySide& side, uint8_t mode) {
+  const MemoryKind kind = KindAt(side.range.begin);
   if (kind == MemoryKind::kUnknown) counts_.Add(Count::kUnknownCopyAddresses);
-  AddAccess(range, mode, kind, Evidence::kExact, extent);
+  AddAccess(side.range, mode, kind, Evidence::kExact, side.extent, side.shape);
 }
 
 // Notes on a copy replace the side that they name: there is always a read first and a write second.
@@ -268,37 +299,36 @@ void Importer::State::TakeCopyNotes(Op& op, uint64_t raw_stream) {
 
 void Importer::State::On(const trace::Copy& record) {
   if (Failed(record.result)) return DropNotes(record.stream);
-  const Range source = MakeRange(record.source, record.bytes);
-  const Range destination = MakeRange(record.destination, record.bytes);
-  if (source.begin == source.end || destination.begin == destination.end) {
+  const CopySide source = SideOf(record.source, BoxOf(record, kSourceBox), record.bytes);
+  const CopySide target = SideOf(record.destination, BoxOf(record, kTargetBox), record.bytes);
+  if (source.range.begin == source.range.end || target.range.begin == target.range.end) {
     return DropNotes(record.stream);  // of no bytes: touches and orders nothing
   }
   const StreamLife& stream = StreamOf(record.stream, record.context);
   Op& op = EmitOn(OpKind::kCopy, stream, record.stack);
   op.name = doings_.Name(0, now_.life->doing);
   if (record.blocking != 0) op.flags |= kBlocking;
-  const Evidence extent = record.exact != 0 ? Evidence::kExact : Evidence::kAssumed;
-  AddCopySide(source, kRead, extent);
-  AddCopySide(destination, kWrite, extent);
+  AddCopySide(source, kRead);
+  AddCopySide(target, kWrite);
   if (!now_.life->notes.empty()) TakeCopyNotes(op, record.stream);
   CheckOverlap(op, Queues(stream));
   if (record.blocking != 0) BeginSync(op);
-  if (!flags_.all().empty()) ResetFlags(stream, destination, record.stack);
+  if (!flags_.all().empty()) ResetFlags(stream, target.range, record.stack);
 }
 
 void Importer::State::On(const trace::Memset& record) {
   if (Failed(record.result)) return DropNotes(record.stream);
-  const Range range = MakeRange(record.destination, record.bytes);
-  if (range.begin == range.end) return DropNotes(record.stream);
+  const CopySide target = SideOf(record.destination, RowsOf(record), record.bytes);
+  if (target.range.begin == target.range.end) return DropNotes(record.stream);
   const StreamLife& stream = StreamOf(record.stream, record.context);
   Op& op = EmitOn(OpKind::kMemset, stream, record.stack);
   op.name = doings_.Name(0, now_.life->doing);
   if (record.blocking != 0) op.flags |= kBlocking;
-  AddCopySide(range, kWrite, record.bounding != 0 ? Evidence::kAssumed : Evidence::kExact);
+  AddCopySide(target, kWrite);
   if (!now_.life->notes.empty()) TakeNotes(op, record.stream);
   CheckOverlap(op, Queues(stream));
   if (record.blocking != 0) BeginSync(op);
-  if (!flags_.all().empty()) ResetFlags(stream, range, record.stack);
+  if (!flags_.all().empty()) ResetFlags(stream, target.range, record.stack);
 }
 
 // Values in memory that streams write and wait for (rule 11). A flag is known by its address.

@@ -26,7 +26,7 @@ namespace ss {
 
 class Importer::State {
  public:
-  State(StringTable& strings, ImportOptions options);
+  State(Program& names, ImportOptions options);
 
   void Feed(const trace::Record& record, ImportSink& sink);
   void Advance(uint64_t seq, ImportSink& sink);
@@ -36,6 +36,7 @@ class Importer::State {
   RankCalls Collectives() const;
 
   StringTable& strings_;
+  ShapeTable& shapes_;
   const ImportOptions options_;
   ProcessInfo process_;
   StackTable stacks_;
@@ -126,7 +127,8 @@ class Importer::State {
   Touch Queues(const StreamLife& stream) const;
   Touch Looks(const StreamLife& stream) const;
   void AddPlugIns(Coverage* coverage) const;
-  void AddAccess(Range range, uint8_t mode, MemoryKind memory, Evidence direction, Evidence extent);
+  void AddAccess(Range range, uint8_t mode, MemoryKind memory, Evidence direction, Evidence extent,
+                 ShapeId shape = 0);
   Range MakeRange(uint64_t address, uint64_t bytes);
   uint64_t Tag(uint64_t address) const { return address + (uint64_t{options_.rank} << 48); }
   bool Failed(int64_t result);
@@ -192,7 +194,14 @@ class Importer::State {
   void AddEarlyPart(kernels::Access access);
   Taken TakeNotes(Op& op, uint64_t raw_stream);
   void DropNotes(uint64_t raw_stream);
-  void AddCopySide(Range range, uint8_t mode, Evidence extent);
+  // One side of a copy, or what a memset writes. An extent that is not exact may go too far.
+  struct CopySide {
+    Range range;
+    ShapeId shape = 0;
+    Evidence extent = Evidence::kExact;
+  };
+  CopySide SideOf(uint64_t address, const std::optional<Shape>& shape, uint64_t bytes);
+  void AddCopySide(const CopySide& side, uint8_t mode);
   void TakeCopyNotes(Op& op, uint64_t raw_stream);
   MemoryKind KindAt(uint64_t address);
   MemoryKind UnknownKind(uint64_t address) const;

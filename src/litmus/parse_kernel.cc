@@ -30,13 +30,15 @@ const std::map<std::string_view, KindRule>& Kinds() {
 const Parser::ClauseWords Parser::kKernelWords{
     {"read", "write", "atomic", "as", "kernel", "launch_event"}};
 const Parser::ClauseWords Parser::kHostWords{{"read", "write", "as"}, true};
-const Parser::ClauseWords Parser::kCollectiveWords{{"read", "write", "as", "root", "peer"}};
+const Parser::ClauseWords Parser::kCollectiveWords{
+    {"read", "write", "as", "root", "peer"}, false, false};
 
 // One or more buffers behind `read`, `write` or `atomic`. The first is a buffer whatever its name.
 void Parser::AccessList(uint8_t mode, const ClauseWords& words, Clauses& clauses) {
   do {
     Target target = AnyTarget();
     if (words.cpu) RefuseDeviceMemory(target);
+    if (!words.rows) RefuseRows(target, "a buffer");
     target.access.mode = mode;
     clauses.accesses.push_back(target.access);
   } while (!at_.AtEnd() && !words.words.count(at_.Peek().text));

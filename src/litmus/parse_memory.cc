@@ -180,6 +180,7 @@ void Parser::RecordStream() {
 
 void Parser::Fill() {
   Target target = OwnTarget(at_.Name(kAllocated));
+  RefuseRows(target, "a range");
   target.access.mode = kWrite;
   Clauses clauses{{target.access}, 0};
   StreamId stream = storages_[target.storage].owner;
@@ -200,6 +201,7 @@ void Parser::Fill() {
 void Parser::View() {
   Token name = NewBufferName();
   Target target = OwnTarget(at_.Name(kAllocated));
+  RefuseRows(target, "a range");
   at_.ExpectEnd();
   Buffer view{target.storage, target.access.begin, target.access.end, true};
   Scope().buffers[name.text] = view;
@@ -277,13 +279,46 @@ void Parser::RangeClause(Target& target) {
   const Token end_token = at_.Peek();
   uint64_t end = at_.Bytes("the end of a range");
   if (end <= begin) Refuse(end_token, "an end beyond " + BytesText(begin));
-  if (target.known && end > target.size()) {
-    Refuse(end_token, fmt::format("an end of at most {}, the size of '{}'",
-                                  BytesText(target.size()), target.token.text));
+  RefuseBeyond(target, end, end_token);
+  Shape shape{end - begin, {}};
+  while (at_.Sees("pitch")) {
+    const Token word = at_.Peek();
+    shape = RowsClause(shape);
+    target.rows = shape;
+    RefuseBeyond(target, begin + shape.Span(), word);
   }
   at_.Expect("]");
-  target.access.end = target.access.begin + end;
+  target.access.end = target.access.begin + begin + shape.Span();
   target.access.begin += begin;
+  const std::optional<ShapeId> id = file_.program.shapes.Intern(shape);
+  if (!id) Refuse(end_token, "rows of a form that was there before", "65,535 are all there may be");
+  target.access.shape = *id;
+}
+
+void Parser::RefuseBeyond(const Target& target, uint64_t end, const Token& token) {
+  if (!target.known || end <= target.size()) return;
+  Refuse(token, fmt::format("an end of at most {}, the size of '{}'", BytesText(target.size()),
+                            target.token.text));
+}
+
+// ... pitch 4K rows 16: so many of what stands before, so far apart.
+Shape Parser::RowsClause(const Shape& inside) {
+  at_.Expect("pitch");
+  const Token pitch_token = at_.Peek();
+  const uint64_t pitch = at_.Bytes("a pitch: the bytes from one row to the next");
+  at_.Expect("rows");
+  const Token count_token = at_.Peek();
+  const uint64_t count = at_.Number("a number of rows", kMaxBytes);
+  if (count == 0) Refuse(count_token, "a number of rows above 0");
+  std::optional<Shape> rows = Repeated(inside, pitch, count);
+  if (pitch < inside.Span() || !rows) {
+    Refuse(pitch_token, "a pitch of at least " + BytesText(inside.Span()));
+  }
+  return *rows;
+}
+
+void Parser::RefuseRows(const Target& target, const std::string& what) {
+  if (target.rows) Refuse(target.token, what + " without gaps, so without 'pitch'");
 }
 
 void Parser::RefuseDeviceMemory(const Target& target) {

@@ -61,10 +61,11 @@ void Parser::Copy(const Token& lane) {
   Target destination = AnyTarget();
   at_.Expect("<-");
   Target source = AnyTarget();
-  if (destination.known && source.known && source.size() != destination.size()) {
-    Refuse(source.token,
-           fmt::format("a source of {}, as much as the destination", BytesText(destination.size())),
-           fmt::format("it has {}", BytesText(source.size())));
+  if (destination.known && source.known && source.bytes() != destination.bytes()) {
+    Refuse(
+        source.token,
+        fmt::format("a source of {}, as much as the destination", BytesText(destination.bytes())),
+        fmt::format("it has {}", BytesText(source.bytes())));
   }
   source.access.mode = kRead;
   destination.access.mode = kWrite;

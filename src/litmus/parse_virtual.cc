@@ -29,6 +29,7 @@ void Parser::Reserve() {
 Parser::Target Parser::ReservedRange() {
   Token name = at_.Name(kReserved);
   Target target = Range(name);
+  RefuseRows(target, "a range");
   const Buffer& buffer = UseBuffer(name);
   if (buffer.view || !storages_[buffer.storage].reserved) Refuse(name, kReserved);
   return target;

@@ -47,6 +47,7 @@ class Parser {
   struct ClauseWords {
     std::set<std::string_view> words;
     bool cpu = false;  // its accesses are the CPU's
+    bool rows = true;  // which may leave gaps
   };
   static const ClauseWords kKernelWords, kHostWords, kCollectiveWords;
   // Bytes named in an operation. `known` is false for a peer's buffer in the first pass.
@@ -55,7 +56,9 @@ class Parser {
     Access access;
     size_t storage = 0;
     bool known = true;
+    std::optional<Shape> rows;  // of a range with gaps
     uint64_t size() const { return access.end - access.begin; }
+    uint64_t bytes() const { return rows ? rows->Bytes() : size(); }
   };
   // A capture in progress.
   struct Capture {
@@ -119,11 +122,14 @@ class Parser {
   Buffer& UseBuffer(const Token& name);
   Storage& WholeBuffer(const Token& name);  // refuses a view
   void MarkFreed(const Token& name, Storage& storage);
-  Target AnyTarget();                   // A, A[0:4K], A@N
+  Target AnyTarget();                   // A, A[0:4K], A[0:256 pitch 1K rows 16], A@N
   Target OwnTarget(const Token& name);  // of this rank
   Target Range(const Token& name);      // the same; of a reserved range, whatever is mapped there
   Target PeerTarget(const Token& name);
   void RangeClause(Target& target);
+  void RefuseBeyond(const Target& target, uint64_t end, const Token& token);
+  Shape RowsClause(const Shape& inside);
+  static void RefuseRows(const Target& target, const std::string& what);
   void RefuseDeviceMemory(const Target& target);
 
   // parse_virtual.cc

@@ -52,6 +52,7 @@ namespace ss {
   X(AllocUnordered, "19e", "first use not ordered after the owner's work: advice")        \
   X(FillIsWrite, "20", "an allocator's fill is a real write")                             \
   X(ByAddress, "22", "memory is keyed by address range, not by pointer")                  \
+  X(GapsUntouched, "22g", "what lies between the rows of a copy is not touched")          \
   X(CollectiveJoins, "23", "a collective completes after the start of the ranks it receives from")
 
 enum class Rule : uint8_t { SS_RULES(SS_RULE_NAME) kCount };

@@ -14,36 +14,30 @@ Cell Cell::Copy() const {
   return copy;
 }
 
-void Cell::AddSince(const Entry& entry) {
-  auto same = [&](const Entry& other) {
+bool Cell::AddSince(const Entry& entry) {
+  auto alike = [&](const Entry& other) {
     constexpr uint8_t kKind = kAtomic | kWrite;
-    if (other.lane != entry.lane || (other.mode & kKind) != (entry.mode & kKind)) return false;
-    const bool firm = entry.KnownExtent() && entry.ProvenDirection();
-    return firm || other.begin == entry.begin || (more && more->size() >= kMaxBeginnings);
+    return other.lane == entry.lane && (other.mode & kKind) == (entry.mode & kKind);
+  };
+  auto same = [&](const Entry& other) {
+    if (!alike(other)) return false;
+    return entry.Firm() || (other.begin == entry.begin && other.shape == entry.shape);
   };
   if (!since || same(since)) {
     since = entry;
-    return;
+    return true;
   }
   if (!more) more = std::make_unique<std::vector<Entry>>();
-  for (Entry& other : *more) {
-    if (same(other)) {
-      other = entry;
-      return;
-    }
-  }
-  more->push_back(entry);
-}
-
-void Cell::AddWeakWrite(const Entry& entry) {
-  if (entry.ProvenDirection()) {
-    DropIf([&](const Entry& older) { return older.begin == entry.begin; });
-  }
-  if (entry.ProvenDirection() && !write) {
-    write = entry;
+  auto place = std::find_if(more->begin(), more->end(), same);
+  const bool full = place == more->end() && more->size() >= kMaxBeginnings;
+  if (full) place = std::find_if(more->begin(), more->end(), alike);
+  const bool replaces = place != more->end();
+  if (replaces) {
+    *place = entry;
   } else {
-    AddSince(entry);
+    more->push_back(entry);
   }
+  return !(full && replaces);
 }
 
 // The first cell that ends after the address.

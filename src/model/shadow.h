@@ -28,16 +28,23 @@ struct Entry {
       0;  // where its access began: cells are cut, evidence about extents needs the start
   uint64_t end = 0;
   LaneId lane = 0;
-  uint8_t mode = 0;      // AccessMode bits
-  uint8_t cpu = 0;       // host thread or host function
-  uint8_t fill = 0;      // an allocator's initialising write
+  uint8_t mode : 6 = 0;  // AccessMode bits
+  uint8_t cpu : 1 = 0;   // host thread or host function
+  uint8_t fill : 1 = 0;  // an allocator's initialising write
   uint8_t evidence = 0;  // direction | extent << 4
+  ShapeId shape = 0;     // rows from `begin` on; 0 = all bytes of the range
 
   explicit operator bool() const { return epoch != 0; }
   bool ProvenDirection() const {
     return (evidence & 0xf) != static_cast<uint8_t>(Evidence::kAssumed);
   }
   bool KnownExtent() const { return evidence >> 4 != static_cast<uint8_t>(Evidence::kAssumed); }
+  void AssumeExtent() {
+    evidence =
+        static_cast<uint8_t>((evidence & 0xf) | static_cast<uint8_t>(Evidence::kAssumed) << 4);
+  }
+  // It did touch every byte of its range: what was there before it is over for who comes after it.
+  bool Firm() const { return KnownExtent() && ProvenDirection() && shape == 0; }
 };
 
 struct Cell {
@@ -48,9 +55,15 @@ struct Cell {
   std::unique_ptr<std::vector<Entry>> more;
 
   Cell Copy() const;
-  // A write that may have left some of the cell's bytes alone, or all: what was there before stays,
-  // except what is of the same lane and begins at the same byte.
-  void AddWeakWrite(const Entry& entry);
+  // A write that left some of the cell's bytes alone, or may have: what was there before stays,
+  // except what it is `replaced` in. False: something else went, for want of room.
+  template <typename F>
+  bool AddWeakWrite(const Entry& entry, F replaced) {
+    if (entry.ProvenDirection()) DropIf(replaced);
+    if (!entry.ProvenDirection() || write) return AddSince(entry);
+    write = entry;
+    return true;
+  }
   void ClearSince() {
     since = {};
     if (more) more->clear();
@@ -62,10 +75,10 @@ struct Cell {
     for (Entry& entry : *more) f(entry);
   }
   // Keeps one entry a lane and kind (read, atomic, a kept write): a later one on the same lane
-  // subsumes it. Where only the beginning of an access is known, one for each beginning, up to
-  // kMaxBeginnings entries in all.
+  // subsumes it. Where an access has gaps or only its beginning is known, one for each beginning,
+  // up to kMaxBeginnings entries in all. False: another one went, for want of room.
   static constexpr size_t kMaxBeginnings = 24;
-  void AddSince(const Entry& entry);
+  bool AddSince(const Entry& entry);
   template <typename F>
   void DropIf(F drop);
 };

@@ -33,6 +33,7 @@ struct Site {
   bool among_ranks = false;     // of several: the lane is named with the rank
   std::string access;           // "read", "write", "read+write", "atomic", "free", "alloc"
   uint64_t begin = 0, end = 0;  // bytes touched, relative to the buffer
+  Shape rows;  // where it leaves gaps: what it touches from `begin` on; else without levels
   Evidence direction = Evidence::kExact;
   Evidence extent = Evidence::kExact;
   StackId stack = 0;

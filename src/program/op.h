@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/base/strings.h"
+#include "src/program/shape.h"
 
 namespace ss {
 
@@ -174,6 +175,7 @@ struct Access {
   MemoryKind memory = MemoryKind::kUnknown;
   Evidence direction = Evidence::kExact;
   Evidence extent = Evidence::kExact;
+  ShapeId shape = 0;  // in the program's table: rows from `begin` on; 0 = every byte of the range
 };
 
 struct Op {
@@ -202,6 +204,7 @@ struct Program {
   bool recorded = false;       // from a trace: lifetimes without a next allocation are `possible`
   mutable StringTable
       strings;  // interning a name changes nothing that a reader of the program sees
+  ShapeTable shapes;                     // of accesses that leave gaps
   std::vector<std::string> event_names;  // by EventId; may be shorter than the ids (unnamed events)
   std::vector<std::string> flag_names;   // by flag id
   std::vector<std::string> comm_names;   // by communicator id

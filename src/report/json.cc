@@ -46,6 +46,16 @@ Json StackJson(const PrintInput& input, const std::string& source, StackId stack
   return frames;
 }
 
+// null: every byte of the range.
+Json RowsJson(const Shape& rows) {
+  if (rows.levels.empty()) return nullptr;
+  Json levels = Json::array();
+  for (const Shape::Level& level : rows.levels) {
+    levels.push_back({{"pitch", level.pitch}, {"count", level.count}});
+  }
+  return {{"bytes", rows.row}, {"levels", levels}};
+}
+
 Json SiteJson(const PrintInput& input, const std::string& source, const Site& site) {
   if (!site.op) return nullptr;
   return {{"op", site.op},
@@ -57,6 +67,7 @@ Json SiteJson(const PrintInput& input, const std::string& source, const Site& si
           {"label", TextOrNull(site.label)},
           {"host", TextOrNull(site.host)},
           {"range", Json::array({site.begin, site.end})},
+          {"rows", RowsJson(site.rows)},
           {"direction", Name(site.direction)},
           {"extent", Name(site.extent)}};
 }

@@ -77,6 +77,17 @@ std::string RangeText(uint64_t begin, uint64_t end) {
   return fmt::format("[{}:{}]", ExactSize(begin), ExactSize(end));
 }
 
+// As a litmus file has it: [0:256 pitch 1K rows 16].
+std::string RangeText(const Site& site) {
+  if (site.rows.levels.empty()) return RangeText(site.begin, site.end);
+  std::string text =
+      fmt::format("[{}:{}", ExactSize(site.begin), ExactSize(site.begin + site.rows.row));
+  for (const Shape::Level& level : site.rows.levels) {
+    text += fmt::format(" pitch {} rows {}", ExactSize(level.pitch), level.count);
+  }
+  return text + "]";
+}
+
 std::string LaneText(const Site& site) {
   return site.rank || site.among_ranks ? fmt::format("rank{} {}", site.rank, site.lane) : site.lane;
 }
@@ -86,7 +97,7 @@ bool IsCollective(const Finding& finding) { return finding.code.rfind("collectiv
 std::string AccessText(const Site& site, const std::string& buffer) {
   std::string text = fmt::format("{} {}", Verb(site.access), buffer);
   bool touches = site.access != "free" && site.access != "alloc";
-  return touches && site.end > site.begin ? text + RangeText(site.begin, site.end) : text;
+  return touches && site.end > site.begin ? text + RangeText(site) : text;
 }
 
 std::string CodeText(const std::string& code) {

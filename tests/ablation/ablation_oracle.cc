@@ -33,7 +33,7 @@ class Imported : private ImportSink {
     Imported out;
     out.program.recorded = true;
     kernels::Registry kernels(kernels::Cache::Default(), kernels::Disassembler::Find());
-    Importer importer(out.program.strings, {.kernels = &kernels});
+    Importer importer(out.program, {.kernels = &kernels});
     for (;;) {
       Result<std::optional<trace::Record>> record = reader->Next();
       if (!record) return tl::unexpected(record.error());

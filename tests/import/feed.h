@@ -25,7 +25,7 @@ struct Seen {
 
 class Feeder : public ImportSink {
  public:
-  explicit Feeder(ImportOptions options = {}) : importer(strings, options) {}
+  explicit Feeder(ImportOptions options = {}) : importer(names, options) {}
 
   // A call of `thread` that nothing overlaps.
   template <typename Body>
@@ -88,7 +88,8 @@ class Feeder : public ImportSink {
   }
   uint64_t seq() const { return seq_; }
 
-  StringTable strings;
+  Program names;
+  StringTable& strings = names.strings;
   Importer importer;
   kernels::Registry* registry = nullptr;  // gets every record first, as ImportOptions::kernels
   std::vector<Seen> seen;

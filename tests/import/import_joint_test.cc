@@ -11,7 +11,7 @@ constexpr uint64_t kMemory = 1, kEvent = 2;
 constexpr uint64_t kBlock = 0x10000, kMapped = 0x90000, kSize = 0x1000;
 
 struct Process : ImportSink {
-  Process() : importer(strings) {
+  Process() : importer(names) {
     Call(0, trace::ContextCreate{kContext, 0});
     Call(0, trace::StreamCreate{.stream = kStreamA, .context = kContext, .flags = 1});
   }
@@ -33,7 +33,7 @@ struct Process : ImportSink {
   }
   ProcessTape Tape(uint32_t rank) {
     importer.Finish(*this);
-    return {rank, &strings, &ops, &accesses, &times, &importer.shared(), &importer.flags(), 0};
+    return {rank, &strings, &names.shapes, &ops, &accesses, &times, &importer.shared(), &importer.flags(), 0};
   }
 
   void Give(uint64_t ns) {
@@ -49,7 +49,8 @@ struct Process : ImportSink {
                  .destination = address, .bytes = 8, .stream = kStreamA, .context = kContext});
   }
 
-  StringTable strings;
+  Program names;
+  StringTable& strings = names.strings;
   Importer importer;
   std::vector<Op> ops;
   std::vector<Access> accesses;

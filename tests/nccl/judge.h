@@ -32,7 +32,7 @@ struct Judged {
 
 class Judge : private ImportSink {
  public:
-  explicit Judge(const Watched& watched) : importer_(names_.strings), engine_(Recorded(), {}) {
+  explicit Judge(const Watched& watched) : importer_(names_), engine_(Recorded(), {}) {
     std::vector<trace::Record> records = watched.records;
     std::stable_sort(records.begin(), records.end(),
                      [](const auto& a, const auto& b) { return a.seq_before < b.seq_before; });

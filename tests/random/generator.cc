@@ -37,6 +37,7 @@ void Generator::Declare() {
   profile_.programmatic = rng_.Percent(15) ? 30 : 0;
   profile_.graphs = rng_.Percent(15) ? rng_.Between(4, 10) : 0;
   profile_.ranges = rng_.Percent(15) ? rng_.Between(2, 6) : 0;
+  profile_.rows = rng_.Percent(20) ? rng_.Between(5, 25) : 0;
   devices_ = rng_.Percent(20) ? 2 : 1;
   for (int extra = rng_.Percent(45) ? rng_.Between(1, 2) : 0; extra > 0; --extra) {
     hosts_.push_back(extra == 2 ? "watchdog" : "worker");
@@ -154,7 +155,25 @@ size_t Generator::Hot(const std::vector<size_t>& buffers) {
   return buffers[buffers.size() - 1 - back];
 }
 
+std::string Generator::Rows(size_t buffer, int row, int count) {
+  const Buffer& b = buffers_[buffer];
+  const int size = b.size * 4;
+  for (int factor = rng_.Between(2, 4); factor > 0; --factor) {
+    const int pitch = row * factor;
+    const int span = pitch * (count - 1) + row;
+    if (span > size) continue;
+    const int begin = rng_.Between(0, size - span);
+    return b.name + "[" + std::to_string(begin) + "K:" + std::to_string(begin + row) + "K pitch " +
+           std::to_string(pitch) + "K rows " + std::to_string(count) + "]";
+  }
+  return "";
+}
+
 std::string Generator::Ranged(size_t buffer, int percent) {
+  if (rng_.Percent(profile_.rows)) {
+    const std::string rows = Rows(buffer, rng_.Between(1, 2), rng_.Between(2, 4));
+    if (!rows.empty()) return rows;
+  }
   const Buffer& b = buffers_[buffer];
   const bool part = b.size >= 2 && rng_.Percent(percent);
   if (!part && b.kind != "mapped") return b.name;  // of a reserved range never all

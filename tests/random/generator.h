@@ -51,6 +51,7 @@ class Generator {
     int programmatic = 0;                                           // percent of the kernels
     int graphs = 0;                                                 // weight
     int ranges = 0;                                                 // weight
+    int rows = 0;    // percent of the accesses: with gaps
     int strays = 0;  // percent: accesses that ignore who owns or freed what
   };
   using Action = void (Generator::*)();
@@ -120,6 +121,8 @@ class Generator {
   std::vector<size_t> Live(const std::string& kinds);
   size_t Hot(const std::vector<size_t>& buffers);
   std::string Ranged(size_t buffer, int percent);
+  // `count` rows of `row` KiB of it, with gaps if they fit; empty if not even they do.
+  std::string Rows(size_t buffer, int row, int count);
   std::string Event();
 
   Rng rng_;

@@ -144,9 +144,15 @@ void Generator::Copy() {
     return buffers_[buffer].name + "[" + Bytes(begin) + ":" + Bytes(begin + 1) + "]";
   };
   const bool whole = buffers_[source].size == buffers_[target].size;
-  EmitOn(AnyStream(), std::string(rng_.Percent(30) ? "copy_sync " : "copy ") +
-                          (whole ? buffers_[target].name : slice(target)) + " <- " +
-                          (whole ? buffers_[source].name : slice(source)));
+  std::string written = whole ? buffers_[target].name : slice(target);
+  std::string read = whole ? buffers_[source].name : slice(source);
+  if (rng_.Percent(profile_.rows * 2)) {
+    const int row = rng_.Between(1, 2), count = rng_.Between(2, 4);
+    const std::string some = Rows(target, row, count), others = Rows(source, row, count);
+    if (!some.empty() && !others.empty()) written = some, read = others;
+  }
+  const std::string word = rng_.Percent(30) ? "copy_sync " : "copy ";
+  EmitOn(AnyStream(), word + written + " <- " + read);
 }
 
 void Generator::Memset() {

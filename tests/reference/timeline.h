@@ -73,6 +73,7 @@ class Timeline {
   // timeline_stream.cc
   void Enqueue(size_t i, bool work);
   void CutAccesses(size_t i);
+  std::vector<Access> RowsOf(const Access& access) const;
   void NoteEnqueue(size_t i, bool implicit);
   Nodes StreamOrder(size_t i);
   void AppendToStream(size_t i);

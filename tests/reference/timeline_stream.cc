@@ -8,10 +8,30 @@ namespace ss::reference {
 void Timeline::CutAccesses(size_t i) {
   const Op& op = program_.ops[i];
   for (uint32_t a = 0; a < op.access_count; ++a) {
-    for (const Piece& piece : storage_.Cut(program_.accesses[op.access_begin + a])) {
-      nodes_[i].pieces.push_back(piece);
+    if (program_.accesses[op.access_begin + a].shape != 0) Note("22 rows with gaps");
+    for (const Access& row : RowsOf(program_.accesses[op.access_begin + a])) {
+      for (const Piece& piece : storage_.Cut(row)) nodes_[i].pieces.push_back(piece);
     }
   }
+}
+
+// Where an access leaves gaps: each row by itself.
+std::vector<Access> Timeline::RowsOf(const Access& access) const {
+  std::vector<Access> rows = {access};
+  if (access.shape == 0) return rows;
+  const Shape& shape = program_.shapes.Get(access.shape);
+  rows[0].end = access.begin + shape.row;
+  for (const Shape::Level& level : shape.levels) {
+    const std::vector<Access> inside = rows;
+    for (uint64_t i = 1; i < level.count; ++i) {
+      for (Access row : inside) {
+        row.begin += i * level.pitch;
+        row.end += i * level.pitch;
+        rows.push_back(row);
+      }
+    }
+  }
+  return rows;
 }
 
 // Rule 2: after the predecessor in the stream, what the calling thread knows, and rule 4's order.
