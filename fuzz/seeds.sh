@@ -31,7 +31,7 @@ seed pipe_recording_fuzz "${recordings[@]}"
 
 fixtures=tests/kernels/fixtures
 seed cubin_reader_fuzz $fixtures/*.fatbin
-seed sass_fuzz
+seed sass_fuzz tests/fuzz/sass/*.sass  # those: what was found before
 for file in "$fixtures"/{tma,more}_sm*.cubin.zst; do
   zstd -qdf "$file" -o "$out/cubin_reader_fuzz/$(basename "$file" .zst)"
 done

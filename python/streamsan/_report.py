@@ -38,6 +38,7 @@ class Site:
     stack: tuple[Frame, ...]
     host: Optional[str]
     range: tuple[int, int]
+    rows: Optional[dict]
     direction: str
     extent: str
 

@@ -22,8 +22,8 @@ bool IsLocal(Tag tag) {
 // Can a load from `tag` + `offset` be of the word at `where`? Tables are walked upwards.
 bool MayBeAt(Tag tag, uint32_t offset, int32_t where) {
   if (tag.kind() == TagKind::kStackAny) return true;
-  int32_t start = static_cast<int32_t>(tag.value() + offset);
-  int32_t step = tag.multiple() % 4 == 0 ? static_cast<int32_t>(tag.multiple()) : 4;
+  const int64_t start = static_cast<int32_t>(tag.value() + offset);
+  const int64_t step = tag.multiple() != 0 && tag.multiple() % 4 == 0 ? tag.multiple() : 4;
   return where >= start && (where - start) % step == 0;
 }
 

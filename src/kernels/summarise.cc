@@ -10,7 +10,12 @@
 namespace ss::kernels {
 namespace {
 
-constexpr int32_t kTensorMapBytes = 128;
+constexpr uint32_t kTensorMapBytes = 128;
+
+// Offsets are what the code says, which may be anything: they wrap as its own arithmetic does.
+int32_t Behind(int32_t offset, uint32_t bytes) {
+  return static_cast<int32_t>(static_cast<uint32_t>(offset) + bytes);
+}
 constexpr uint32_t kPointerBytes = 8;
 constexpr int kReasonsShown = 4;
 
@@ -179,7 +184,7 @@ class Summary {
       std::span<const Tag> tags = interpreter_.pool().Tags(half);
       return tags.size() == 1 && tags[0] == Tag(TagKind::kParam, uint32_t(word));
     };
-    const bool plain = is(site.low, offset) && is(site.high, offset + 4);
+    const bool plain = is(site.low, offset) && is(site.high, Behind(offset, 4));
     if (!plain || site.bytes == 0) return {};
     const uint32_t end = uint32_t(site.displacement) + site.bytes;  // wraps in nonsense alone
     return {site.displacement, int32_t(end), site.modes, MayBeEarly(site.instruction)};
@@ -234,7 +239,7 @@ class Summary {
     if (table.stride < kPointerBytes) return end;
     for (const auto& [key, other] : accesses_) {
       bool later = other.root == Root::kParamTable && other.offset > table.offset;
-      bool whole = (other.offset - table.offset) % int32_t(table.stride) == 0;
+      bool whole = (int64_t{other.offset} - table.offset) % int64_t{table.stride} == 0;
       if (later && whole) end = std::min(end, other.offset);
     }
     return end;
@@ -271,13 +276,13 @@ class Summary {
 
   void SetEnds() {
     for (auto& [key, access] : accesses_) {
-      access.end = access.offset + int32_t(kPointerBytes);
+      access.end = Behind(access.offset, kPointerBytes);
       if (access.root == Root::kParam) SetBytes(access);
       if (access.root == Root::kParamTable) access.end = EndOfTable(access);
       if (access.root == Root::kGlobal) access.end = 0;
       if (access.root == Root::kTensorMap) {
         access.end =
-            access.stride ? EndOfParameter(access.offset) : access.offset + kTensorMapBytes;
+            access.stride ? EndOfParameter(access.offset) : Behind(access.offset, kTensorMapBytes);
       }
       if (access.root == Root::kParamTable) access.stride = std::max(access.stride, kPointerBytes);
     }

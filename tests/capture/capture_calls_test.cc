@@ -126,12 +126,14 @@ TEST_P(Calls, CopiesShowTheirRanges) {
     EXPECT_EQ(copies[i].destination, Printed("block") + 64 + 4);
     EXPECT_EQ(copies[i].bytes, 2 * 64 + 8);
     EXPECT_EQ(copies[i].exact, 0u);
+    EXPECT_EQ(copies[i].box, (std::vector<uint64_t>{8, 3, 1, 64, 64 * 4, 32, 32 * 3}));
   }
   for (size_t i = 13; i < 15; ++i) {  // packed: exact
     EXPECT_EQ(copies[i].destination, Printed("other"));
     EXPECT_EQ(copies[i].source, Printed("block"));
     EXPECT_EQ(copies[i].bytes, 16 * 4 * 2);
     EXPECT_EQ(copies[i].exact, 1u);
+    EXPECT_TRUE(copies[i].box.empty());
   }
 }
 
@@ -142,6 +144,8 @@ TEST_P(Calls, MemsetsShowTheirRanges) {
   for (size_t i = 0; i < sets.size(); ++i) {
     EXPECT_EQ(sets[i].bytes, bytes[i]) << i;
     EXPECT_EQ(sets[i].bounding, i < 6 ? 0u : 1u) << i;  // two rows with a gap
+    EXPECT_EQ(sets[i].pitch, i < 6 ? 0u : 64u) << i;
+    EXPECT_EQ(sets[i].rows, i < 6 ? 0u : 2u) << i;
     EXPECT_EQ(sets[i].destination, Printed("block"));
     EXPECT_EQ(sets[i].blocking, i % 2 == 0);
     EXPECT_EQ(sets[i].stream, i % 2 == 0 ? GetParam().default_stream : Printed("stream"));

@@ -31,7 +31,7 @@ strikes() {
   done
 }
 
-for case in branch replay explicit change update child external memory values mapped started batched managed \
+for case in branch replay explicit change update child external memory values mapped started batched columns managed \
     switched ended freed; do
   expect 66 $case racy
   expect 0 $case fixed

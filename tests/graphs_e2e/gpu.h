@@ -134,4 +134,5 @@ bool Mapped(const Gpu& gpu, Way way);
 bool Started(const Gpu& gpu, Way way);
 bool Batched(const Gpu& gpu, Way way);
 bool Managed(const Gpu& gpu, Way way);
+bool Columns(const Gpu& gpu, Way way);
 bool Refused(const Gpu& gpu, Way way);

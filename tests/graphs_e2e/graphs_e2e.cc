@@ -205,6 +205,7 @@ int main(int argc, char** argv) {
       {"branch", Branch},   {"replay", Replay},   {"explicit", Explicit}, {"change", NodeChange},
       {"update", Update},   {"child", Child},     {"external", External}, {"memory", Memory},
       {"values", Values},   {"mapped", Mapped},   {"started", Started},   {"batched", Batched},
+      {"columns", Columns},
       {"managed", Managed}, {"refused", Refused}, {"switched", Switched}, {"ended", Ended},
       {"freed", Freed},
   };

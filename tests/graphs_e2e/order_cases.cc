@@ -101,6 +101,28 @@ bool Batched(const Gpu& gpu, Way way) {
   return gpu.Holds(d, way == Way::kLookalike ? 0 : 5);
 }
 
+// Two streams share two frames, each the rows' halves that are its own. Then one copies a half on:
+// the other's; as lookalike its own.
+bool Columns(const Gpu& gpu, Way way) {
+  constexpr size_t kPitch = 64, kHalf = kPitch / 2, kRows = kBytes / kPitch;
+  CUstream s = gpu.Stream("left"), t = gpu.Stream("right");
+  CUdeviceptr frame = gpu.Buffer("frame"), out = gpu.Buffer("out");
+  CU(cuMemsetD2D32Async(frame, kPitch, 8, kHalf / 4, kRows, s));
+  CU(cuMemsetD2D32Async(frame + kHalf, kPitch, 8, kHalf / 4, kRows, t));
+  CU(cuMemsetD2D32Async(out + kHalf, kPitch, 8, kHalf / 4, kRows, s));
+  if (way == Way::kFixed) gpu.WaitStream(t, s);
+  CUDA_MEMCPY2D copy{};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = frame;
+  copy.srcXInBytes = way == Way::kLookalike ? kHalf : 0;
+  copy.dstDevice = out;
+  copy.srcPitch = copy.dstPitch = kPitch;
+  copy.WidthInBytes = kHalf;
+  copy.Height = kRows;
+  CU(cuMemcpy2DAsync(&copy, t));
+  return gpu.Holds(out, 8);
+}
+
 // Managed memory, prefetched on the way, which orders nothing. Lookalike: both only read.
 bool Managed(const Gpu& gpu, Way way) {
   CUstream s = gpu.Stream("writer"), t = gpu.Stream("reader");

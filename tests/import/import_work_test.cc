@@ -244,7 +244,77 @@ TEST_F(Work, EmptyAndImpossibleRangesAreNoOperation) {
   EXPECT_TRUE(feed.HasNote(3, "address ranges beyond 48 bits"));
 }
 
-TEST_F(Work, RowsWithGapsAreAnAssumedExtent) {
+// Three rows of 8 bytes: 64 apart where they go to, without a gap where they come from.
+TEST_F(Work, CopiesOfRowsTouchTheRowsOfEachSide) {
+  feed.Call(0, trace::Copy{.destination = kX,
+                           .source = kY,
+                           .bytes = 2 * 64 + 8,
+                           .stream = kStreamA,
+                           .context = kContext,
+                           .box = {8, 3, 1, 64, 192, 8, 24}});
+  feed.End();
+  const Seen copy = feed.The(OpKind::kCopy);
+  EXPECT_EQ(copy.accesses[0].shape, 0);
+  EXPECT_EQ(copy.accesses[0].end, kY + 24);
+  EXPECT_EQ(copy.accesses[0].extent, Evidence::kExact);
+  EXPECT_EQ(copy.accesses[1].end, kX + 136);
+  EXPECT_EQ(copy.accesses[1].extent, Evidence::kExact);
+  ASSERT_NE(copy.accesses[1].shape, 0);
+  EXPECT_EQ(feed.names.shapes.Get(copy.accesses[1].shape), (Shape{8, {{64, 3}}}));
+}
+
+TEST_F(Work, MemsetsOfRowsTouchTheRows) {
+  feed.Call(0, trace::Memset{.destination = kX,
+                             .bytes = 2 * 64 + 8,
+                             .stream = kStreamA,
+                             .context = kContext,
+                             .bounding = 1,
+                             .pitch = 64,
+                             .rows = 3});
+  feed.End();
+  const Access set = feed.The(OpKind::kMemset).accesses[0];
+  EXPECT_EQ(set.extent, Evidence::kExact);
+  ASSERT_NE(set.shape, 0);
+  EXPECT_EQ(feed.names.shapes.Get(set.shape), (Shape{8, {{64, 3}}}));
+}
+
+// Numbers that no driver would take: what is between the first and the last byte, and not for sure.
+TEST_F(Work, BoxesThatMakeNoSenseAreAnAssumedExtent) {
+  const std::vector<std::vector<uint64_t>> boxes = {
+      {8, 3},
+      {0, 3, 1, 64, 192, 8, 24},
+      {8, 3, 0, 64, 192, 8, 24},
+      {8, 3, 2, 64, 100, 8, 4},
+      {8, ~uint64_t{0}, 2, 64, 100, 64, 100},
+  };
+  for (const std::vector<uint64_t>& box : boxes) {
+    feed.Call(0, trace::Copy{.destination = kX,
+                             .source = kY,
+                             .bytes = 64,
+                             .stream = kStreamA,
+                             .context = kContext,
+                             .box = box});
+  }
+  for (uint64_t rows : {0, 2, 4}) {
+    feed.Call(0, trace::Memset{.destination = kX,
+                               .bytes = 128,
+                               .stream = kStreamA,
+                               .context = kContext,
+                               .bounding = 1,
+                               .pitch = 128,
+                               .rows = rows});
+  }
+  feed.End();
+  EXPECT_EQ(feed.Of(OpKind::kCopy).size(), boxes.size());
+  for (const Seen& seen : feed.seen) {
+    if (seen.op.kind != OpKind::kCopy && seen.op.kind != OpKind::kMemset) continue;
+    EXPECT_EQ(seen.accesses.back().shape, 0);
+    EXPECT_EQ(seen.accesses.back().extent, Evidence::kAssumed);
+  }
+}
+
+// As of recordings that are older than the fields for rows.
+TEST_F(Work, RowsWithGapsThatAreNotDescribedAreAnAssumedExtent) {
   for (uint64_t bounding : {0, 1}) {
     feed.Call(0, trace::Memset{.destination = kX,
                                .bytes = 72,
