@@ -101,8 +101,8 @@ bool Batched(const Gpu& gpu, Way way) {
   return gpu.Holds(d, way == Way::kLookalike ? 0 : 5);
 }
 
-// Two streams share two frames, each the rows' halves that are its own. Then one copies a half on:
-// the other's; as lookalike its own.
+// Two streams share two frames, each the rows' halves that are its own. Then one copies a half on
+// that reaches into the other's; as lookalike its own.
 bool Columns(const Gpu& gpu, Way way) {
   constexpr size_t kPitch = 64, kHalf = kPitch / 2, kRows = kBytes / kPitch;
   CUstream s = gpu.Stream("left"), t = gpu.Stream("right");
@@ -114,7 +114,7 @@ bool Columns(const Gpu& gpu, Way way) {
   CUDA_MEMCPY2D copy{};
   copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
   copy.srcDevice = frame;
-  copy.srcXInBytes = way == Way::kLookalike ? kHalf : 0;
+  copy.srcXInBytes = way == Way::kLookalike ? kHalf : kHalf / 2;
   copy.dstDevice = out;
   copy.srcPitch = copy.dstPitch = kPitch;
   copy.WidthInBytes = kHalf;
