@@ -183,9 +183,9 @@ static inline void streamsan_plug_in(int gap, const char* text) {
 }
 
 /* The memory of the operator that this thread is in, as its schema says: `count` triples (address,
- * bytes, mode), mode bits 1 read, 2 written, 8 or neither. What the machine code of the kernels
- * launched from here on leaves open is taken from it; `complete` = they touch nothing else. Adds to
- * what was told before; none = the operator is over. */
+ * bytes, mode), mode bits 1 read, 2 written, 8 or neither, 16 not every byte of the range. What the
+ * machine code of the kernels launched from here on leaves open is taken from it; `complete` = they
+ * touch nothing else. Adds to what was told before; none = the operator is over. */
 static inline void streamsan_operator_tensors(const uint64_t* triples, uint32_t count,
                                               int complete) {
   STREAMSAN_CALL_(operator_tensors, triples, count, (uint32_t)(complete != 0));

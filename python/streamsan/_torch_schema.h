@@ -12,7 +12,8 @@
 
 namespace {
 
-constexpr uint8_t kReads = 1, kWrites = 2, kPerhaps = 8;  // as in streamsan_operator_tensors
+// As in streamsan_operator_tensors.
+constexpr uint8_t kReads = 1, kWrites = 2, kPerhaps = 8, kGaps = 16;
 
 struct Signature {
   std::vector<uint8_t> modes;  // by argument; empty: no operator, or one without arguments

@@ -32,7 +32,11 @@ size_t BytesOf(const at::Tensor& tensor) {
 
 void AddTensor(const at::Tensor& tensor, uint64_t mode, std::vector<uint64_t>& triples) {
   if (!tensor.defined() || !tensor.is_cuda()) return;
-  if (size_t base = BaseOf(tensor)) triples.insert(triples.end(), {base, BytesOf(tensor), mode});
+  size_t base = BaseOf(tensor);
+  if (base == 0) return;
+  // A view of some columns has gaps between its rows, in which another stream may well work.
+  if (!tensor.is_non_overlapping_and_dense()) mode |= kGaps;
+  triples.insert(triples.end(), {base, BytesOf(tensor), mode});
 }
 
 // False: nothing to tell.

@@ -6,8 +6,10 @@
 
 namespace ss {
 namespace {
-constexpr uint64_t kPerhaps = 8;  // OperatorTensors: mode bit
-}
+constexpr uint64_t kPerhaps = 8, kGaps = 16;  // OperatorTensors: mode bits
+
+Evidence ExtentOf(bool gaps) { return gaps ? Evidence::kAssumed : Evidence::kSchema; }
+}  // namespace
 
 void Importer::State::On(const trace::OperatorTensors& record) {
   std::vector<OperatorTensor>& tensors = now_.life->tensors;
@@ -16,7 +18,8 @@ void Importer::State::On(const trace::OperatorTensors& record) {
     const Range range = MakeRange(record.tensors[i], record.tensors[i + 1]);
     if (range.begin == range.end) continue;
     const auto mode = static_cast<uint8_t>(record.tensors[i + 2] & (kRead | kWrite));
-    tensors.push_back({range.begin, range.end, mode, (record.tensors[i + 2] & kPerhaps) != 0});
+    tensors.push_back({range.begin, range.end, mode, (record.tensors[i + 2] & kPerhaps) != 0,
+                       (record.tensors[i + 2] & kGaps) != 0});
   }
   std::sort(tensors.begin(), tensors.end(),
             [](const OperatorTensor& a, const OperatorTensor& b) { return a.begin < b.begin; });
@@ -42,12 +45,13 @@ bool Importer::State::UseSchema(const Function& function, bool resolved) {
     if (tensor == nullptr || tensor->perhaps) continue;
     access.mode = tensor->mode;
     access.end = Tag(tensor->end);
-    access.direction = access.extent = Evidence::kSchema;
+    access.direction = Evidence::kSchema;
+    access.extent = ExtentOf(tensor->gaps);
   }
   if (resolved || !now_.life->tensors_complete) return resolved;
   for (const OperatorTensor& tensor : now_.life->tensors) {
     AddAccess({tensor.begin, tensor.end}, tensor.mode, KindAt(tensor.begin),
-              tensor.perhaps ? Evidence::kAssumed : Evidence::kSchema, Evidence::kSchema);
+              tensor.perhaps ? Evidence::kAssumed : Evidence::kSchema, ExtentOf(tensor.gaps));
   }
   auto unresolved = unresolved_.find(function.name);
   if (unresolved != unresolved_.end() && --unresolved->second.launches == 0) {

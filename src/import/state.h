@@ -61,6 +61,7 @@ class Importer::State {
     uint64_t begin = 0, end = 0;
     uint8_t mode = 0;      // AccessMode bits
     bool perhaps = false;  // or nothing at all
+    bool gaps = false;     // it does not have every byte of its range
   };
   struct ThreadLife {
     HostId host = 0;

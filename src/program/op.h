@@ -203,8 +203,8 @@ struct Program {
   bool strict_stated = false;  // the file says which mode
   bool recorded = false;       // from a trace: lifetimes without a next allocation are `possible`
   mutable StringTable
-      strings;  // interning a name changes nothing that a reader of the program sees
-  ShapeTable shapes;                     // of accesses that leave gaps
+      strings;        // interning a name changes nothing that a reader of the program sees
+  ShapeTable shapes;  // of accesses that leave gaps
   std::vector<std::string> event_names;  // by EventId; may be shorter than the ids (unnamed events)
   std::vector<std::string> flag_names;   // by flag id
   std::vector<std::string> comm_names;   // by communicator id

@@ -344,6 +344,28 @@ TEST_F(Code, TheSchemaSaysWhatCannotBeFollowed) {
   EXPECT_TRUE(feed.HasNote(1, "launches whose accesses are those of their operator's schema"));
 }
 
+// Half of the columns of a matrix: another stream may have the other half.
+TEST_F(Code, ATensorWithGapsReachesToItsEndPerhaps) {
+  Know({}, {"pointers that it reads from memory"});
+  feed.Note(0, trace::OperatorTensors{.tensors = {kX, 0x100, 2 | 16, kY, 0x80, 1}, .complete = 1});
+  const Seen kernel = Launch({});
+  ASSERT_EQ(kernel.accesses.size(), 2u);
+  EXPECT_EQ(kernel.accesses[0].direction, Evidence::kSchema);
+  EXPECT_EQ(kernel.accesses[0].extent, Evidence::kAssumed);
+  EXPECT_EQ(kernel.accesses[1].extent, Evidence::kSchema);
+}
+
+TEST_F(Code, AViewInATableReachesToItsEndPerhaps) {
+  kernels::Access table = Touches(0, "RW", Root::kParamTable);
+  table.end = 24;
+  Know({table});
+  feed.Note(0, trace::OperatorTensors{.tensors = {kX, 0x100, 2 | 16}});
+  const Seen kernel = Launch({0, kX});
+  ASSERT_EQ(kernel.accesses.size(), 1u);
+  EXPECT_EQ(kernel.accesses[0].direction, Evidence::kSchema);
+  EXPECT_EQ(kernel.accesses[0].extent, Evidence::kAssumed);
+}
+
 TEST_F(Code, ASchemaThatLacksTheResultResolvesNothing) {
   Know({}, {"pointers that it reads from memory"});
   feed.Note(0, trace::OperatorTensors{.tensors = {kX, 0x100, 1}});
