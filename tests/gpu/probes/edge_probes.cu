@@ -1,8 +1,9 @@
 // Does the hardware order what the rules of docs/semantics.md state, and nothing more? One line a
 // probe:   rule | probe | expected | seen | agree
 // "open" under `agree`: NVIDIA's text says "may", so the model takes no edge and either answer is
-// right; the line tells what this machine did. Rules 11 and 13-15 and the library rules have tests
-// of their own; this program covers streams, events, copies, host functions and allocation.
+// right; the line tells what this machine did. Rules 11, 13 and 14 and the library rules have tests
+// of their own; this program covers streams, events, contexts, copies, host functions and
+// allocation.
 //
 // Build: nvcc -std=c++17 -O2 -gencode arch=compute_90,code=sm_90 -cudart static edge_probes.cu
 // Run:   edge_probes [--reps N] [--delay-us N] [--only RULE]
@@ -15,6 +16,7 @@
 
 #include <map>
 
+#include "context_probes.h"
 #include "copy_probes.h"
 #include "event_probes.h"
 #include "memory_probes.h"
@@ -111,6 +113,7 @@ int Run(const Options& o) {
   JudgeAll(lab, kEventProbes, o, &tally);
   JudgeAll(lab, kCopyProbes, o, &tally);
   JudgeAll(lab, kMemoryProbes, o, &tally);
+  JudgeAll(lab, kContextProbes, o, &tally);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   printf("# agree %d, disagree %d, open %d, skipped %d, %.1f s\n", tally["yes"], tally["no"],
          tally["open"], tally["skipped"], took.count());
