@@ -125,7 +125,8 @@ def pairs() -> list[Case]:
         words = ("--steps", "4", "--writer", writer, "--reader", reader)
         made += [Case(launch(pair, *words, *without), True, gpus), Case(launch(pair, *words), False, gpus)]
     made.append(Case(program(pair, "--steps", "4", "--both-read"), False))
-    return made
+    columns = program(PROGRAMS / "columns.py", "--steps", "4")
+    return [*made, Case((*columns, *without), True), Case(columns, False)]
 
 
 def incident(name: str, faults: tuple[str, ...], fixes: tuple[str, ...], **expected: str) -> list[Case]:
