@@ -38,6 +38,7 @@ void Generator::Declare() {
   profile_.graphs = rng_.Percent(15) ? rng_.Between(4, 10) : 0;
   profile_.ranges = rng_.Percent(15) ? rng_.Between(2, 6) : 0;
   profile_.rows = rng_.Percent(20) ? rng_.Between(5, 25) : 0;
+  profile_.flags = rng_.Percent(12) ? rng_.Between(2, 8) : 0;
   devices_ = rng_.Percent(20) ? 2 : 1;
   for (int extra = rng_.Percent(45) ? rng_.Between(1, 2) : 0; extra > 0; --extra) {
     hosts_.push_back(extra == 2 ? "watchdog" : "worker");
@@ -101,6 +102,9 @@ std::vector<Generator::Choice> Generator::Choices() const {
           {p.ranges * 2, &G::Map},
           {p.ranges, &G::Unmap},
           {p.ranges * 2, &G::AllocAt},
+          {profile_.flags, &G::Signal},
+          {profile_.flags, &G::Await},
+          {profile_.flags, &G::SignalAwait},
           {1, &G::DestroyAndRedeclare}};
 }
 

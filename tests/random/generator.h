@@ -51,6 +51,7 @@ class Generator {
     int programmatic = 0;                                           // percent of the kernels
     int graphs = 0;                                                 // weight
     int ranges = 0;                                                 // weight
+    int flags = 0;                                                  // weight
     int rows = 0;    // percent of the accesses: with gaps
     int strays = 0;  // percent: accesses that ignore who owns or freed what
   };
@@ -105,6 +106,10 @@ class Generator {
   void PoolTemporary();
   void Watchdog();
   void LegacyBarrier();
+  void Signal();
+  void Await();
+  void SignalAwait();
+  std::string Flag();
   // generator_graph.cc
   void CaptureGraph();
   void CapturedWork(size_t stream);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/random/generator.h"
+#include "tests/random/rank_generator.h"
 #include "tests/random/repair.h"
 
 namespace ss::random {
@@ -12,6 +13,7 @@ Lines ProgramOf(uint64_t seed) {
   Rng rng(seed ^ 0x5eed);
   const int kind = static_cast<int>(rng.Weighted({35, 50, 15}));
   const Size size = kind == 0 ? Size{20, 200} : Size{20, 140};  // room for what the repair adds
+  if (rng.Percent(12)) return RankGenerator(seed, size).Lines();
   Lines lines = Generator(seed, size).Lines();
   const bool graphs = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
     return line.starts_with("capture ");

@@ -73,6 +73,7 @@ class Checker {
     if (!options_.advice || reference::HasGraphs(*program))
       mine.advice.clear(), engine.advice.clear();
     if (verdict != nullptr) *verdict = judged;
+    if (!judged.settled) return {};
     return Differences(engine, "engine", mine, "reference");
   }
 

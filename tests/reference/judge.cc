@@ -16,6 +16,7 @@ Verdict Judging::Run() {
   }
   for (Pending& pending : pending_) Settle(&pending, std::nullopt);
   RemarkCalls();
+  verdict_.settled = timeline_.settled();
   for (const auto& [rule, count] : timeline_.exercised()) verdict_.exercised[rule] += count;
   return std::move(verdict_);
 }
@@ -53,7 +54,8 @@ void Judging::AddRemark(std::string code, std::string subject, size_t op, std::s
 }
 
 bool Models(int rule) {
-  static const std::set<int> kRules = {1, 2, 3, 4, 5, 6, 7, 9, 10, 12, 13, 16, 17, 18, 19, 20, 22};
+  static const std::set<int> kRules = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+                                       12, 13, 16, 17, 18, 19, 20, 22, 23, 24};
   return kRules.count(rule) != 0;
 }
 

@@ -49,6 +49,7 @@ class Judging {
   bool SettledByLifetime(const Candidate& candidate, size_t b, TenantId newest) const;
   bool Over(const Candidate& candidate, size_t b, TenantId newest);
   bool Hidden(const Candidate& candidate, const std::vector<Candidate>& hiding, StorageId storage);
+  bool Reversed(const Candidate& candidate, size_t b);
   std::string PairCode(const Candidate& candidate, size_t b) const;
   bool IsFill(size_t i) const { return (timeline_.op(i).flags & kFill) != 0; }
   bool IsHostSide(size_t i) const;
@@ -56,6 +57,7 @@ class Judging {
     return timeline_.nodes(i).lane == timeline_.nodes(j).lane;
   }
   void JudgeUseAfterFree(size_t b);
+  bool KnownAtFree(const Tenant& freed, size_t b);
 
   // lifetimes.cc
   void JudgeFree(size_t f);
@@ -84,6 +86,10 @@ class Judging {
   void RemarkCalls();
   bool WorkCovered(const NodeSet& needed, const NodeSet& known, size_t before) const;
 
+  bool SameRank(size_t i, size_t j) const {
+    const LaneTable& lanes = timeline_.lanes();
+    return lanes.RankOf(timeline_.op(i).host) == lanes.RankOf(timeline_.op(j).host);
+  }
   NodeSet Before(const Nodes& targets, StorageId storage, bool incidental);
   Nodes DoneNodes(size_t i, bool staged_only) const;
   void AssumeEdge(size_t a, size_t at, Node to, StorageId storage);

@@ -9,7 +9,7 @@ bool Blocking(StreamType type) {
 
 uint64_t DeviceOf(uint64_t context) { return context & 0xffff; }
 uint64_t NumberOf(uint64_t context) { return context >> 16 & 0xffff; }
-uint64_t RankOf(uint64_t context) { return context >> 32; }
+uint64_t RankOfContext(uint64_t context) { return context >> 32; }
 
 // Rule 4: the legacy default stream and the blocking streams of one context order each other.
 bool ImplicitlyOrdered(const Lane& a, const Lane& b) {
@@ -27,7 +27,15 @@ bool LaneTable::DeclareStream(const Op& op, const std::string& name) {
   return again;
 }
 
-void LaneTable::DeclareHost(HostId host, const std::string& name) { host_names_[host] = name; }
+void LaneTable::DeclareHost(HostId host, const std::string& name, uint32_t rank) {
+  host_names_[host] = name;
+  host_ranks_[host] = rank;
+}
+
+uint32_t LaneTable::RankOf(HostId host) const {
+  auto declared = host_ranks_.find(host);
+  return declared == host_ranks_.end() ? 0 : declared->second;
+}
 
 void LaneTable::DestroyStream(StreamId stream, size_t at) {
   for (Lane& lane : lanes_) {
@@ -99,7 +107,8 @@ Nodes LaneTable::DeviceTails(uint64_t device, uint64_t rank, uint64_t context, s
   Nodes nodes;
   for (LaneId lane = 0; lane < lanes_.size(); ++lane) {
     const Lane& stream = lanes_[lane];
-    if (stream.host_thread || DeviceOf(stream.context) != device || RankOf(stream.context) != rank)
+    if (stream.host_thread || DeviceOf(stream.context) != device ||
+        RankOfContext(stream.context) != rank)
       continue;
     if (context != 0 && NumberOf(stream.context) + 1 != context) continue;
     for (Node node : Tail(lane, at)) nodes.push_back(node);

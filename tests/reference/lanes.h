@@ -34,7 +34,8 @@ class LaneTable {
  public:
   // True where the name has been another stream's.
   bool DeclareStream(const Op& op, const std::string& name);
-  void DeclareHost(HostId host, const std::string& name);
+  void DeclareHost(HostId host, const std::string& name, uint32_t rank);
+  uint32_t RankOf(HostId host) const;
   void DestroyStream(StreamId stream, size_t at);
 
   // A per-thread default stream is one lane for each host thread that uses it (rule 4).
@@ -64,6 +65,7 @@ class LaneTable {
 
   std::map<StreamId, Declared> declared_;
   std::map<HostId, std::string> host_names_;
+  std::map<HostId, uint32_t> host_ranks_;
   std::map<std::pair<StreamId, HostId>, LaneId> stream_lanes_;
   std::map<HostId, LaneId> host_lanes_;
   std::vector<Lane> lanes_;

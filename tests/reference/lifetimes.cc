@@ -35,6 +35,7 @@ Nodes Judging::SeenByAnyHost(const Tenant& freed, bool incidental) const {
   if (program_.strict) return seen;
   for (const Acquisition& acquired : timeline_.acquisitions()) {
     if (acquired.op >= freed.freed || (acquired.incidental && !incidental)) continue;
+    if (!SameRank(acquired.op, freed.freed)) continue;
     seen.push_back(acquired.node);
   }
   return seen;

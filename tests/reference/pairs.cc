@@ -142,6 +142,13 @@ bool Judging::Hidden(const Candidate& candidate, const std::vector<Candidate>& h
   return false;
 }
 
+// The operation that was issued first waits for this one: through a signal, or another rank.
+bool Judging::Reversed(const Candidate& candidate, size_t b) {
+  if (candidate.allocation) return false;
+  const Nodes first = {timeline_.nodes(candidate.op).start};
+  return Before(first, 0, false).Has(timeline_.nodes(b).done);
+}
+
 void Judging::JudgeCandidates(size_t b, TenantId id, std::vector<Candidate> candidates) {
   const StorageId storage = tenant(id).storage;
   const Nodes start = {timeline_.nodes(b).start};
@@ -149,7 +156,8 @@ void Judging::JudgeCandidates(size_t b, TenantId id, std::vector<Candidate> cand
   NodeSet settled = Before(start, storage, false);
   std::vector<Candidate> hiding;  // settled at the end of their tenancy
   for (const Candidate& candidate : candidates) {
-    if (real.HasAll(candidate.done) || Hidden(candidate, hiding, storage)) continue;
+    if (real.HasAll(candidate.done) || Reversed(candidate, b)) continue;
+    if (Hidden(candidate, hiding, storage)) continue;
     if (Over(candidate, b, id)) {
       hiding.push_back(candidate);
       continue;
@@ -185,11 +193,19 @@ void Judging::JudgePairs(size_t b) {
   for (const Graph::Edge& edge : assumed) graph.Connect(edge.from, start, edge.kind, edge.storage);
 }
 
+// A use that another rank issues further down may be over when the block is freed.
+bool Judging::KnownAtFree(const Tenant& freed, size_t b) {
+  Nodes known = SeenByAnyHost(freed, false);
+  known.push_back(timeline_.nodes(freed.freed).call);
+  return Before(known, 0, false).Has(timeline_.nodes(b).done);
+}
+
 void Judging::JudgeUseAfterFree(size_t b) {
   std::set<TenantId> seen;
   for (const Piece& piece : timeline_.nodes(b).pieces) {
     const Tenant& used = tenant(piece.tenant);
     if (used.freed > b || used.exit_free || !seen.insert(piece.tenant).second) continue;
+    if (KnownAtFree(used, b)) continue;
     Note("19 use after free");
     lifetime_uses_[piece.tenant].insert(b);
     if (!late_lanes_[piece.tenant].insert(timeline_.nodes(b).lane).second) {

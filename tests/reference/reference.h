@@ -57,6 +57,7 @@ struct Verdict {
   std::vector<Hazard> hazards;
   std::vector<Remark> remarks;
   std::map<std::string, int> exercised;  // rule -> how often it came into play
+  bool settled = true;  // false: the order through signals goes round in circles, and is none
 };
 
 // Is the rule (its number in docs/semantics.md) part of the reference?

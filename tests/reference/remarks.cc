@@ -77,6 +77,9 @@ void Judging::RemarkCalls() {
     if (op.object < program_.event_names.size()) event = program_.event_names[op.object];
     AddRemark("wait-unrecorded", event, i);
   }
+  for (size_t i : timeline_.never()) {
+    AddRemark("await-never", program_.flag_names[timeline_.op(i).object], i);
+  }
   for (const auto& [i, id] : timeline_.owner_records()) {
     AddRemark("record-stream-noop", tenant(id).name, i);
   }

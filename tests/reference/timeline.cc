@@ -4,11 +4,13 @@ namespace ss::reference {
 
 Timeline::Timeline(const Program& program) : program_(program), nodes_(program.ops.size()) {
   for (size_t i = 0; i < program.ops.size(); ++i) AddOp(i);
+  MeetRanks();
+  SettleCross();
 }
 
 void Timeline::AddOp(size_t i) {
   if (op(i).kind == OpKind::kHostBegin) {
-    lanes_.DeclareHost(op(i).host, program_.strings.Get(op(i).name));
+    lanes_.DeclareHost(op(i).host, program_.strings.Get(op(i).name), op(i).aux);
     return;
   }
   const LaneId host = lanes_.HostLane(op(i).host);
@@ -31,6 +33,10 @@ void Timeline::Dispatch(size_t i) {
     case OpKind::kKernel:
     case OpKind::kHostFn:
       return Enqueue(i, true);
+    case OpKind::kSignal:
+    case OpKind::kAwait:
+    case OpKind::kCollective:
+      return Cross(i);
     case OpKind::kCopy:
       return Copy(i);
     case OpKind::kMemset:

@@ -52,6 +52,9 @@ class Timeline {
   const std::vector<Acquisition>& acquisitions() const { return acquisitions_; }
   const std::vector<size_t>& unrecorded() const { return unrecorded_; }
   const std::vector<std::pair<size_t, TenantId>>& owner_records() const { return owner_records_; }
+  const std::set<size_t>& never() const { return never_; }  // waits that no signal can release
+  // The order through signals was found; a program in which it goes round in circles has none.
+  bool settled() const { return settled_; }
   Graph& graph() { return graph_; }
   // How often each rule made a difference to the graph: what a random program exercised.
   const std::map<std::string, int>& exercised() const { return exercised_; }
@@ -80,6 +83,18 @@ class Timeline {
   void SetRecord(size_t i, Node when);
   void Record(size_t i);
   void Wait(size_t i);
+  // timeline_cross.cc
+  void Cross(size_t i);
+  void MeetRanks();
+  void SettleCross();
+  struct Gain {
+    Nodes real, incidental;
+    bool operator==(const Gain&) const = default;
+  };
+  Gain Released(size_t await);
+  bool Passes(size_t await, uint64_t value) const;
+  bool Earlier(size_t a, size_t b) { return starts_.at(b).Has(nodes_[a].done); }
+  void FindStarts();
   // timeline_copy.cc
   void Copy(size_t i);
   void Memset(size_t i);
@@ -103,6 +118,10 @@ class Timeline {
   std::vector<Acquisition> acquisitions_;
   std::vector<size_t> unrecorded_;
   std::vector<std::pair<size_t, TenantId>> owner_records_;
+  std::vector<size_t> cross_;         // signals, waits for them, collectives
+  std::map<size_t, NodeSet> starts_;  // of signals and waits: what they start after
+  std::set<size_t> never_;
+  bool settled_ = true;
   std::map<std::string, int> exercised_;
 };
 

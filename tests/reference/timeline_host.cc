@@ -21,6 +21,7 @@ std::vector<uint64_t> Timeline::UsedObjects(size_t i) {
     case OpKind::kCopy:
     case OpKind::kMemset:
     case OpKind::kHostFn:
+    case OpKind::kCollective:
       stream();
       for (uint32_t a = 0; a < op.access_count; ++a) {
         for (const Piece& piece : storage_.Cut(program_.accesses[op.access_begin + a])) {
@@ -37,6 +38,8 @@ std::vector<uint64_t> Timeline::UsedObjects(size_t i) {
     case OpKind::kStreamSync:
     case OpKind::kStreamQuery:
     case OpKind::kAllocAsync:
+    case OpKind::kSignal:
+    case OpKind::kAwait:
       stream();
       break;
     case OpKind::kEventSync:
@@ -69,6 +72,7 @@ void Timeline::TakeHandover(size_t i) {
   }
   others.erase(self);
   for (HostId other : others) {
+    if (lanes_.RankOf(other) != lanes_.RankOf(self)) continue;  // another process
     for (Node known : lanes_.Tail(lanes_.HostLane(other), i)) {
       graph_.Connect(known, nodes_[i].call);
       Note("3 handover");

@@ -8,7 +8,9 @@ namespace ss::reference {
 void Timeline::CutAccesses(size_t i) {
   const Op& op = program_.ops[i];
   for (uint32_t a = 0; a < op.access_count; ++a) {
-    if (program_.accesses[op.access_begin + a].shape != 0) Note("22 rows with gaps");
+    const Access& access = program_.accesses[op.access_begin + a];
+    if (access.shape != 0) Note("22 rows with gaps");
+    if (access.begin >> 48 != lanes_.RankOf(op.host)) Note("8 another rank's memory");
     for (const Access& row : RowsOf(program_.accesses[op.access_begin + a])) {
       for (const Piece& piece : storage_.Cut(row)) nodes_[i].pieces.push_back(piece);
     }
@@ -49,7 +51,9 @@ void Timeline::Enqueue(size_t i, bool work) {
   for (Node node : StreamOrder(i)) graph_.Connect(node, self.start);
   graph_.Connect(self.start, self.done);
   AppendToStream(i);
-  if ((op(i).flags & kLaunchEvent) != 0) SetRecord(i, self.start);  // rule 7: when the blocks start
+  if ((op(i).flags & kLaunchEvent) == 0) return;
+  SetRecord(i, self.start);  // rule 7: when the blocks start
+  Note("7 launch event");
 }
 
 // The predecessor's completion; for a programmatic launch directly behind a kernel its start alone,
