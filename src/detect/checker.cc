@@ -14,6 +14,8 @@ constexpr size_t kSweepEvery = size_t{1} << 15;
 constexpr size_t kWatchFreed = size_t{1} << 18;
 // Readers of one cell, beyond the first, before those that later ones make superfluous go.
 constexpr size_t kManyReaders = 8;
+// Replaced entries of one cell that are kept, where they are (Cell::past).
+constexpr size_t kMaxPast = 256;
 
 Entry MakeEntry(const Op& op, size_t index, const Step& step, const Access& access) {
   Entry entry;
@@ -154,7 +156,8 @@ void Checker::TouchRange(const Op& op, size_t index, const Step& step, Access ac
   });
   if (gap != 0 && access.memory != MemoryKind::kPageable) ++untracked_;
   // A write over many cells leaves one history: this keeps ranges from fragmenting for ever.
-  if (cells > 1 && gap == 0 && one_tenant && (entry.mode & kWrite) && entry.Firm()) {
+  const bool alone = (entry.mode & kWrite) && entry.Firm() && order_.before() == nullptr;
+  if (cells > 1 && gap == 0 && one_tenant && alone) {
     shadow_.Collapse(access.begin, access.end, tenant, entry);
   }
 }
@@ -194,28 +197,62 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
     watched_.push_back({cell.tenant, entry});
   }
   bool late = cell.tenant != nullptr && cell.tenant->freed;
+  bool reversed = false;
   auto check = [&](const Entry& first) {
     if (late && first.index > cell.tenant->free_index) return;  // the free is what is wrong
-    if (Conflicts(first.mode, entry.mode) && !step.Knows(first.lane, first.epoch) &&
-        !Reversed(first, entry)) {
+    if (step.Knows(first.lane, first.epoch)) return;
+    if (Reversed(first, entry)) {
+      reversed = true;
+    } else if (Conflicts(first.mode, entry.mode)) {
       Collect(first, entry, cell, begin);
     }
   };
+  if (cell.write) check(cell.write);
+  cell.ForEachSince(check);
+  if (order_.before() != nullptr) {
+    if (reversed) cell.ForEachPast(check);
+    return KeepAll(cell, entry, reversed);
+  }
   auto replaced = [&](const Entry& older) {
     if (entry.shape == 0) return older.begin == entry.begin;
     return Covers(BytesOf(entry), BytesOf(older));
   };
-  if (cell.write) check(cell.write);
-  cell.ForEachSince(check);
   if ((entry.mode & kWrite) && entry.Firm()) {
     cell.write = entry;
     cell.ClearSince();
   } else if (entry.mode & kWrite) {
-    forgotten_ += !cell.AddWeakWrite(entry, replaced);
+    forgotten_ += cell.AddWeakWrite(entry, replaced).for_room;
   } else {
     if (cell.more && cell.more->size() >= kManyReaders) DropSubsumed(cell, entry, step);
-    forgotten_ += !cell.AddSince(entry);
+    forgotten_ += cell.AddSince(entry).for_room;
   }
+}
+
+// Where signals and other ranks order operations against the order of issue: what is issued later
+// may come before this one, and be in no order with what this one replaces.
+void Checker::KeepAll(Cell& cell, const Entry& entry, bool reversed) {
+  if (reversed || !(entry.mode & kWrite) || !entry.Firm()) {
+    const Cell::Displaced displaced = cell.AddSince(entry);
+    if (displaced.entry) AddPast(cell, displaced.entry);
+    return;
+  }
+  if (cell.write) AddPast(cell, cell.write);
+  cell.ForEachSince([&](const Entry& older) { AddPast(cell, older); });
+  cell.write = entry;
+  cell.ClearSince();
+}
+
+void Checker::AddPast(Cell& cell, const Entry& entry) {
+  if (!cell.past) cell.past = std::make_unique<std::vector<Entry>>();
+  std::vector<Entry>& past = *cell.past;
+  if (past.size() >= kMaxPast && options_.recorded) {
+    std::erase_if(past, [&](const Entry& one) { return order_.AllKnow(one.lane, one.epoch); });
+  }
+  if (past.size() >= kMaxPast) {
+    past.erase(past.begin());
+    ++forgotten_;
+  }
+  past.push_back(entry);
 }
 
 // What is never written again would collect a reader for every stream that ever was. A reader that
@@ -286,6 +323,7 @@ void Checker::Sweep() {
     cell.tenant->used = true;
     if (cell.write) keep(cell.write);
     cell.ForEachSince(keep);
+    cell.ForEachPast(keep);
   }
   for (auto& [id, tenant] : live_) tenant->used = true;
   for (auto& [owner, list] : pending_) {

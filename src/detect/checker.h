@@ -96,6 +96,8 @@ class Checker {
   void Touch(const Op& op, size_t index, const Step& step, const Access* accesses);
   void TouchRange(const Op& op, size_t index, const Step& step, Access access);
   void TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step);
+  void KeepAll(Cell& cell, const Entry& entry, bool reversed);
+  void AddPast(Cell& cell, const Entry& entry);
   void DropSubsumed(Cell& cell, const Entry& entry, const Step& step);
   bool Reversed(const Entry& first, const Entry& second) const;
   Touched BytesOf(const Entry& entry) const;

@@ -239,6 +239,8 @@ class Order {
     now_ = now;
   }
   const CrossClocks* before() const { return before_; }
+  // Every host thread that there is has seen it complete.
+  bool AllKnow(LaneId lane, uint64_t epoch) const;
   bool last_await_never() const { return last_await_never_; }
 
   Host& host(HostId id) { return EnsureHost(id); }

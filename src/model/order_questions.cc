@@ -92,6 +92,12 @@ bool Order::NextStartKnows(const Stream& stream, LaneId lane, uint64_t epoch) co
   return context.legacy != nullptr && RuleOn(Rule::kBlockingWaitsLegacy) && knows(*context.legacy);
 }
 
+bool Order::AllKnow(LaneId lane, uint64_t epoch) const {
+  return std::all_of(hosts_.begin(), hosts_.end(), [&](const std::unique_ptr<Host>& host) {
+    return !host || host->ended || host->clock.Get(lane) >= epoch;
+  });
+}
+
 void Order::Show(Host& host) {
   RaiseShown(host.clock, &seen_[host.rank]);
   host.shown_version = host.version;

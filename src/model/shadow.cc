@@ -1,6 +1,7 @@
 #include "src/model/shadow.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ss {
 
@@ -11,10 +12,11 @@ Cell Cell::Copy() const {
   copy.write = write;
   copy.since = since;
   if (more && !more->empty()) copy.more = std::make_unique<std::vector<Entry>>(*more);
+  if (past && !past->empty()) copy.past = std::make_unique<std::vector<Entry>>(*past);
   return copy;
 }
 
-bool Cell::AddSince(const Entry& entry) {
+Cell::Displaced Cell::AddSince(const Entry& entry) {
   auto alike = [&](const Entry& other) {
     constexpr uint8_t kKind = kAtomic | kWrite;
     return other.lane == entry.lane && (other.mode & kKind) == (entry.mode & kKind);
@@ -23,21 +25,14 @@ bool Cell::AddSince(const Entry& entry) {
     if (!alike(other)) return false;
     return entry.Firm() || (other.begin == entry.begin && other.shape == entry.shape);
   };
-  if (!since || same(since)) {
-    since = entry;
-    return true;
-  }
+  if (!since || same(since)) return {std::exchange(since, entry)};
   if (!more) more = std::make_unique<std::vector<Entry>>();
   auto place = std::find_if(more->begin(), more->end(), same);
   const bool full = place == more->end() && more->size() >= kMaxBeginnings;
   if (full) place = std::find_if(more->begin(), more->end(), alike);
-  const bool replaces = place != more->end();
-  if (replaces) {
-    *place = entry;
-  } else {
-    more->push_back(entry);
-  }
-  return !(full && replaces);
+  if (place != more->end()) return {std::exchange(*place, entry), full};
+  more->push_back(entry);
+  return {};
 }
 
 // The first cell that ends after the address.

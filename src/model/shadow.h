@@ -53,16 +53,23 @@ struct Cell {
   Entry write;               // last plain write
   Entry since;               // the first of the reads and atomics after it; the others spill
   std::unique_ptr<std::vector<Entry>> more;
+  // Replaced ones, kept where operations that are issued later may come before what replaced them.
+  std::unique_ptr<std::vector<Entry>> past;
 
+  // An entry that went, and whether that was for want of room.
+  struct Displaced {
+    Entry entry;
+    bool for_room = false;
+  };
   Cell Copy() const;
   // A write that left some of the cell's bytes alone, or may have: what was there before stays,
-  // except what it is `replaced` in. False: something else went, for want of room.
+  // except what is `replaced` by it.
   template <typename F>
-  bool AddWeakWrite(const Entry& entry, F replaced) {
+  Displaced AddWeakWrite(const Entry& entry, F replaced) {
     if (entry.ProvenDirection()) DropIf(replaced);
     if (!entry.ProvenDirection() || write) return AddSince(entry);
     write = entry;
-    return true;
+    return {};
   }
   void ClearSince() {
     since = {};
@@ -76,9 +83,14 @@ struct Cell {
   }
   // Keeps one entry a lane and kind (read, atomic, a kept write): a later one on the same lane
   // subsumes it. Where an access has gaps or only its beginning is known, one for each beginning,
-  // up to kMaxBeginnings entries in all. False: another one went, for want of room.
+  // up to kMaxBeginnings entries in all.
   static constexpr size_t kMaxBeginnings = 24;
-  bool AddSince(const Entry& entry);
+  Displaced AddSince(const Entry& entry);
+  template <typename F>
+  void ForEachPast(F f) {
+    if (!past) return;
+    for (Entry& entry : *past) f(entry);
+  }
   template <typename F>
   void DropIf(F drop);
 };
@@ -134,6 +146,7 @@ template <typename F>
 void Cell::DropIf(F drop) {
   if (write && drop(write)) write = {};
   if (more) std::erase_if(*more, drop);
+  if (past) std::erase_if(*past, drop);
   if (since && drop(since)) since = {};
   if (!since && more && !more->empty()) {
     since = more->back();
