@@ -390,6 +390,7 @@ CheckResult Checker::Finish() {
   result.stats.operations = log_.size();
   result.stats.accesses = accesses_;
   if (!lanes.empty()) result.stats.lanes = std::count_if(lanes.begin() + 1, lanes.end(), counts);
+  order_.HandOn();
   return result;
 }
 

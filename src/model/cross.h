@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -19,6 +20,21 @@
 #include "src/program/op.h"
 
 namespace ss {
+
+struct Stream;
+
+// An ordering that holds only under a condition (an incidental synchronisation, an edge that a
+// finding says is missing): whoever knows `epoch` of `lane` also knows `source`.
+struct ConditionalEdge {
+  Clock source;
+  LaneId lane = 0;
+  uint64_t epoch = 0;
+  const Stream* into =
+      nullptr;  // a missing wait of this stream: all that it starts from then on has it
+};
+
+using IncidentalEdges =
+    std::unordered_map<LaneId, std::deque<ConditionalEdge>>;  // by thread, growing epochs
 
 // One signal, await or collective as a walk saw it.
 struct CrossPoint {
@@ -38,7 +54,10 @@ class CrossClocks {
   }
   void AddStart(size_t index, Clock start) { starts_[index] = std::move(start); }
 
+  void SetIncidental(IncidentalEdges edges) { incidental_ = std::move(edges); }
+
   const std::vector<CrossPoint>& points() const { return points_; }
+  const IncidentalEdges& incidental() const { return incidental_; }
   const CrossPoint* Find(size_t index) const;
   // Whether the operation at `index` started after `epoch` of `lane` was complete.
   bool Knew(size_t index, LaneId lane, uint64_t epoch) const;
@@ -57,6 +76,7 @@ class CrossClocks {
   std::vector<CrossPoint> points_;
   std::unordered_map<size_t, size_t> at_;
   std::unordered_map<size_t, Clock> starts_;
+  IncidentalEdges incidental_;
   std::unordered_map<size_t, std::vector<size_t>> partners_;  // positions in points_
 };
 

@@ -256,13 +256,18 @@ LaneId Order::StagingLane(Stream& stream, const Host& host) {
 // The walk remembers the starts of all work (an operation may have known of one that was issued
 // later), and what a signal or another rank released in the walk before joins the stream behind the
 // operation.
-void Order::Cross(const Op& op, size_t index, Stream& stream, const Step& step) {
+void Order::Cross(const Op& op, size_t index, Stream& stream, Step& step) {
   Clock start = *step.start;
   start.Raise(step.lane, step.epoch - 1);
   now_->AddStart(index, start);
   bool point =
       op.kind == OpKind::kSignal || op.kind == OpKind::kAwait || op.kind == OpKind::kCollective;
   if (!point) return;
+  if (op.kind == OpKind::kCollective) {  // its start alone is what other ranks learn of
+    step.started_epoch = Count(stream, &stream.started);
+    step.started_lane = stream.started;
+    start.Raise(step.started_lane, step.started_epoch);
+  }
   now_->Add({op, index, stream.rank, step.lane, step.epoch, std::move(start)});
   if (before_ == nullptr) return;
   Clock gained;

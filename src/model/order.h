@@ -176,16 +176,6 @@ struct Step {
   bool Knows(LaneId of, uint64_t at) const { return of == lane || start->Get(of) >= at; }
 };
 
-// An ordering that holds only under a condition (an incidental synchronisation, an edge that a
-// finding says is missing): whoever knows `epoch` of `lane` also knows `source`.
-struct ConditionalEdge {
-  Clock source;
-  LaneId lane = 0;
-  uint64_t epoch = 0;
-  const Stream* into =
-      nullptr;  // a missing wait of this stream: all that it starts from then on has it
-};
-
 class Order {
  public:
   explicit Order(bool strict) : strict_(strict) {}
@@ -239,6 +229,10 @@ class Order {
     now_ = now;
   }
   const CrossClocks* before() const { return before_; }
+  // At the end of a walk: what the next one is to know of it besides clocks.
+  void HandOn() {
+    if (now_ != nullptr) now_->SetIncidental(std::move(incidental_));
+  }
   // Every host thread that there is has seen it complete.
   bool AllKnow(LaneId lane, uint64_t epoch) const;
   bool last_await_never() const { return last_await_never_; }
@@ -301,7 +295,7 @@ class Order {
                                                   bool waits_for_trigger);
   LaneId LaneBeside(Stream& stream, const Clock& start);
   void RecordAtStart(const Op& op, Stream& stream, Step* step);
-  void Cross(const Op& op, size_t index, Stream& stream, const Step& step);
+  void Cross(const Op& op, size_t index, Stream& stream, Step& step);
   Step HostWork(Host& host);
   void AddIncidental(Host& host, Clock source);
   void AddIncidentalEdge(Host& host, LaneId lane, Clock source);
@@ -344,7 +338,7 @@ class Order {
   std::unordered_map<StreamId, Stream*> aliases_;   // further names of one lane (legacy)
   std::unordered_map<uint64_t, Context> contexts_;  // nodes stay where they are: Stream::home
   std::unordered_map<EventId, Event> events_;
-  std::unordered_map<LaneId, std::deque<ConditionalEdge>> incidental_;  // by thread, growing epochs
+  IncidentalEdges incidental_;
   std::deque<LaneId> incidental_lanes_;    // of all of them, oldest first
   std::unordered_map<OpId, Clock> syncs_;  // begun and not ended (kSyncBegin): what they wait for
   std::unordered_map<uint32_t, Clock> tags_;

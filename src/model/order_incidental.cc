@@ -72,7 +72,8 @@ void Order::Expand(Clock* clock, const std::vector<ConditionalEdge>& edges, bool
     changed = false;
     for (const ConditionalEdge& edge : edges) changed |= learn(edge);
     if (!incidental) continue;
-    for (const auto& [lane, list] : incidental_) {
+    // With those of calls further down, where there was a walk before.
+    for (const auto& [lane, list] : before_ != nullptr ? before_->incidental() : incidental_) {
       const ConditionalEdge* edge = latest(lane, list);
       if (edge != nullptr && learn(*edge)) changed = true;
     }
