@@ -189,6 +189,12 @@ bool Checker::Reversed(const Entry& first, const Entry& second) const {
   return before != nullptr && before->Knew(first.index, second.lane, second.epoch);
 }
 
+// What is issued after a free may come before it.
+bool Checker::KnewAtFree(const Tenant& freed, LaneId lane, uint64_t epoch) const {
+  const CrossClocks* before = order_.before();
+  return before != nullptr && before->Knew(freed.free_index, lane, epoch);
+}
+
 void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step) {
   if (entry.shape != 0 && !HasBytes(entry, begin, cell.end)) return;  // all of the cell is a gap
   if (cell.tenant != nullptr &&
@@ -199,13 +205,14 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
   bool late = cell.tenant != nullptr && cell.tenant->freed;
   bool reversed = false;
   auto check = [&](const Entry& first) {
-    if (late && first.index > cell.tenant->free_index) return;  // the free is what is wrong
     if (step.Knows(first.lane, first.epoch)) return;
     if (Reversed(first, entry)) {
       reversed = true;
-    } else if (Conflicts(first.mode, entry.mode)) {
-      Collect(first, entry, cell, begin);
+      return;
     }
+    const bool after_free = late && first.index > cell.tenant->free_index;
+    if (after_free && !KnewAtFree(*cell.tenant, first.lane, first.epoch)) return;  // wrong as such
+    if (Conflicts(first.mode, entry.mode)) Collect(first, entry, cell, begin);
   };
   if (cell.write) check(cell.write);
   cell.ForEachSince(check);

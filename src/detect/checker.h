@@ -99,6 +99,7 @@ class Checker {
   void KeepAll(Cell& cell, const Entry& entry, bool reversed);
   void AddPast(Cell& cell, const Entry& entry);
   void DropSubsumed(Cell& cell, const Entry& entry, const Step& step);
+  bool KnewAtFree(const Tenant& freed, LaneId lane, uint64_t epoch) const;
   bool Reversed(const Entry& first, const Entry& second) const;
   Touched BytesOf(const Entry& entry) const;
   bool HasBytes(const Entry& entry, uint64_t begin, uint64_t end) const;

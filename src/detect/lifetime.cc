@@ -56,6 +56,7 @@ void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const C
         struck.push_back({use.finding, use.index, use.other_index});
     }
     if (tenant.kind == MemoryKind::kPool) continue;  // the pool starts with a clean slate (rule 17)
+    if (old->over.size() != 0) ForgetFinished(tenant, old->over);
     if (old->settled.empty()) continue;
     shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
       cell.DropIf([&](const Entry& entry) {
@@ -158,8 +159,9 @@ void Checker::OnFree(const Op& op, size_t index) {
   if (judged && !incidental) JudgeFree(*tenant, op);
   live_.erase(op.object);
   if (caching) return;
-  shadow_.Erase(tenant->begin,
-                tenant->end);  // nested blocks go with the memory that they were cut from
+  // Nested blocks go with the memory that they were cut from; what was done to it stays where a
+  // use that is issued later may come before the free.
+  if (order_.before() == nullptr) shadow_.Erase(tenant->begin, tenant->end);
   std::vector<Tenant*> older;
   shadow_.Define(tenant->begin, tenant->end, tenant, &older);  // a use after this is a finding
 }
@@ -168,6 +170,7 @@ void Checker::OnFree(const Op& op, size_t index) {
 // hazard (rule 16). It waits for no other device.
 void Checker::FreeIncidentally(Tenant& tenant, const Op& op) {
   Clock known = order_.KnownAtFree(op.host);
+  if (order_.before() != nullptr) tenant.over = known;
   std::vector<Use> uses = UncoveredUses(tenant, known, known);
   order_.AddIncidentalDeviceSync(op.host, tenant.device, tenant.rank);
   if (!RuleOn(Rule::kFreeIncidental)) return;
@@ -179,7 +182,9 @@ std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& go
   std::vector<Use> uses;
   shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t begin, Cell& cell) {
     if (cell.tenant != &tenant) return;
-    cell.DropIf([&](const Entry& entry) { return gone.Get(entry.lane) >= entry.epoch; });
+    if (order_.before() == nullptr) {
+      cell.DropIf([&](const Entry& entry) { return gone.Get(entry.lane) >= entry.epoch; });
+    }
     auto check = [&](const Entry& entry) {
       bool ours = entry.index > tenant.alloc_index;  // not an older tenant's
       if (ours && covered.Get(entry.lane) < entry.epoch)
@@ -229,7 +234,8 @@ bool Checker::ForgetIfCovered(Tenant& tenant, const Op& op) {
 void Checker::JudgeFree(Tenant& tenant, const Op& op) {
   bool caching = tenant.kind == MemoryKind::kCaching;
   if (!caching && !RuleOn(Rule::kFreeHostJudged)) return;
-  if (tenant.recorded.empty() && ForgetIfCovered(tenant, op)) return;
+  const bool crosses = order_.before() != nullptr;
+  if (!crosses && tenant.recorded.empty() && ForgetIfCovered(tenant, op)) return;
   Clock& owner = scratch_.owner;
   owner.Clear();
   if (caching && RuleOn(Rule::kOwnerFrontier))
@@ -240,6 +246,7 @@ void Checker::JudgeFree(Tenant& tenant, const Op& op) {
   if (RuleOn(Rule::kRecordStreamCovers) && (op.flags & kSynthetic) == 0) {
     for (const auto& use : tenant.recorded) order_.AddFrontier(use.stream, use.host, &gone);
   }
+  if (crosses) tenant.over = gone;
   Clock& covered = scratch_.covered;
   covered = gone;
   covered.Join(owner);
@@ -323,8 +330,7 @@ void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
     const Watch watch = watched_[i];
     Tenant& tenant = *watch.tenant;
     if (tenant.freed) {
-      const CrossClocks* before = order_.before();
-      if (before != nullptr && before->Knew(tenant.free_index, step.lane, step.epoch)) continue;
+      if (KnewAtFree(tenant, step.lane, step.epoch)) continue;
       LateUse(tenant, index, step, watch.entry);
       continue;
     }

@@ -202,7 +202,11 @@ Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses)
   if (stream == nullptr) return {};
   bool programmatic =
       (op.flags & kPdl) && stream->last.start != nullptr && RuleOn(Rule::kProgrammatic);
-  if (programmatic) return ProgrammaticWork(op, *stream, host);
+  if (programmatic) {
+    const Step step = ProgrammaticWork(op, *stream, host);
+    if (now_ != nullptr) now_->AddStart(index, *step.start);
+    return step;
+  }
   Prepare(*stream, host);
   uint64_t before = stream->epoch;
   Step step{.lane = stream->lane, .start = stream->base.get(), .stream = stream};

@@ -23,6 +23,12 @@ std::vector<std::string> Generator::Lines() {
   const size_t least = static_cast<size_t>(length);
   while (lines_.size() < least) (this->*choices[rng_.Weighted(weights)].action)();
   if (lines_.size() > static_cast<size_t>(size_.most)) lines_.resize(size_.most);
+  // A capture that was cut goes.
+  for (size_t i = lines_.size(); i-- > 0 && lines_[i] != "end";) {
+    if (!lines_[i].starts_with("capture ")) continue;
+    lines_.resize(i);
+    break;
+  }
   return lines_;
 }
 
