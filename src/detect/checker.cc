@@ -189,6 +189,15 @@ bool Checker::Reversed(const Entry& first, const Entry& second) const {
   return before != nullptr && before->Knew(first.index, second.lane, second.epoch);
 }
 
+// Of a freed block: that the second one comes after the free is what is wrong then, and is judged
+// as such. The first one was over at the free or comes after it, too.
+bool Checker::LateUsesAlone(const Tenant& freed, const Entry& first, const Entry& second) const {
+  const bool after = first.index > freed.free_index;
+  if (after) return !KnewAtFree(freed, first.lane, first.epoch);
+  if (freed.over.Get(first.lane) < first.epoch) return false;
+  return !KnewAtFree(freed, second.lane, second.epoch);
+}
+
 // What is issued after a free may come before it.
 bool Checker::KnewAtFree(const Tenant& freed, LaneId lane, uint64_t epoch) const {
   const CrossClocks* before = order_.before();
@@ -210,8 +219,7 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
       reversed = true;
       return;
     }
-    const bool after_free = late && first.index > cell.tenant->free_index;
-    if (after_free && !KnewAtFree(*cell.tenant, first.lane, first.epoch)) return;  // wrong as such
+    if (late && LateUsesAlone(*cell.tenant, first, entry)) return;
     if (Conflicts(first.mode, entry.mode)) Collect(first, entry, cell, begin);
   };
   if (cell.write) check(cell.write);

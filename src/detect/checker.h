@@ -99,6 +99,7 @@ class Checker {
   void KeepAll(Cell& cell, const Entry& entry, bool reversed);
   void AddPast(Cell& cell, const Entry& entry);
   void DropSubsumed(Cell& cell, const Entry& entry, const Step& step);
+  bool LateUsesAlone(const Tenant& freed, const Entry& first, const Entry& second) const;
   bool KnewAtFree(const Tenant& freed, LaneId lane, uint64_t epoch) const;
   bool Reversed(const Entry& first, const Entry& second) const;
   Touched BytesOf(const Entry& entry) const;

@@ -49,7 +49,7 @@ class Judging {
   bool SettledByLifetime(const Candidate& candidate, size_t b, TenantId newest) const;
   bool Over(const Candidate& candidate, size_t b, TenantId newest);
   bool Hidden(const Candidate& candidate, const std::vector<Candidate>& hiding, StorageId storage);
-  bool Reversed(const Candidate& candidate, size_t b);
+  bool Reversed(size_t a, size_t b);
   std::string PairCode(const Candidate& candidate, size_t b) const;
   bool IsFill(size_t i) const { return (timeline_.op(i).flags & kFill) != 0; }
   bool IsHostSide(size_t i) const;

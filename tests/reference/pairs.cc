@@ -90,12 +90,15 @@ bool Judging::Over(const Candidate& candidate, size_t b, TenantId newest) {
         candidate.overlaps.begin(), candidate.overlaps.end(),
         [&](const auto& bytes) { return in.begin <= bytes.first && bytes.second <= in.end; });
   };
-  // Also a tenancy of the bytes between the two operations, that neither of them is a use of.
+  // Also a tenancy of the bytes between the two operations, that neither of them is a use of; and
+  // the one of which the second is a use after the free, if it is one.
   for (const auto& [id, ended] : over_) {
     const Tenant& other = tenant(id);
     const bool between = candidate.op < other.allocated && other.freed < now.allocated;
-    if (!candidate.tenants.contains(id) && !(between && inside(other))) continue;
+    const bool late = id == newest && inside(other);
+    if (!candidate.tenants.contains(id) && !late && !(between && inside(other))) continue;
     if (other.freed > b || candidate.op > other.freed) continue;
+    if (id == newest && KnownAtFree(other, b)) continue;
     if (Before(ended, 0, false).HasAll(candidate.done)) return true;
   }
   auto knew = [&](const Tenant& next) {
@@ -135,6 +138,7 @@ bool Judging::Hidden(const Candidate& candidate, const std::vector<Candidate>& h
     const auto& overlaps = candidate.overlaps;
     if (std::all_of(overlaps.begin(), overlaps.end(),
                     [&](const auto& bytes) { return replaces(later, bytes); }) &&
+        !Reversed(candidate.op, later.op) &&
         Before({timeline_.nodes(later.op).start}, storage, false).HasAll(candidate.done)) {
       return true;
     }
@@ -143,10 +147,8 @@ bool Judging::Hidden(const Candidate& candidate, const std::vector<Candidate>& h
 }
 
 // The operation that was issued first waits for this one: through a signal, or another rank.
-bool Judging::Reversed(const Candidate& candidate, size_t b) {
-  if (candidate.allocation) return false;
-  const Nodes first = {timeline_.nodes(candidate.op).start};
-  return Before(first, 0, false).Has(timeline_.nodes(b).done);
+bool Judging::Reversed(size_t a, size_t b) {
+  return Before({timeline_.nodes(a).start}, 0, false).Has(timeline_.nodes(b).done);
 }
 
 void Judging::JudgeCandidates(size_t b, TenantId id, std::vector<Candidate> candidates) {
@@ -156,7 +158,8 @@ void Judging::JudgeCandidates(size_t b, TenantId id, std::vector<Candidate> cand
   NodeSet settled = Before(start, storage, false);
   std::vector<Candidate> hiding;  // settled at the end of their tenancy
   for (const Candidate& candidate : candidates) {
-    if (real.HasAll(candidate.done) || Reversed(candidate, b)) continue;
+    if (real.HasAll(candidate.done)) continue;
+    if (!candidate.allocation && Reversed(candidate.op, b)) continue;
     if (Hidden(candidate, hiding, storage)) continue;
     if (Over(candidate, b, id)) {
       hiding.push_back(candidate);
