@@ -194,7 +194,8 @@ bool Checker::Reversed(const Entry& first, const Entry& second) const {
 bool Checker::LateUsesAlone(const Tenant& freed, const Entry& first, const Entry& second) const {
   const bool after = first.index > freed.free_index;
   if (after) return !KnewAtFree(freed, first.lane, first.epoch);
-  if (freed.over.Get(first.lane) < first.epoch) return false;
+  const bool gone = freed.kind != MemoryKind::kCaching;  // there is nothing left to race for
+  if (!gone && freed.over.Get(first.lane) < first.epoch) return false;
   return !KnewAtFree(freed, second.lane, second.epoch);
 }
 
@@ -213,19 +214,26 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
   }
   bool late = cell.tenant != nullptr && cell.tenant->freed;
   bool reversed = false;
+  uint64_t hides = 0;  // what came before this one, a late use that replaced it
   auto check = [&](const Entry& first) {
     if (step.Knows(first.lane, first.epoch)) return;
     if (Reversed(first, entry)) {
       reversed = true;
       return;
     }
-    if (late && LateUsesAlone(*cell.tenant, first, entry)) return;
+    if (late && LateUsesAlone(*cell.tenant, first, entry)) {
+      if (first.mode & kWrite) hides = std::max(hides, first.index);
+      return;
+    }
     if (Conflicts(first.mode, entry.mode)) Collect(first, entry, cell, begin);
   };
   if (cell.write) check(cell.write);
   cell.ForEachSince(check);
   if (order_.before() != nullptr) {
-    if (reversed) cell.ForEachPast(check);
+    const uint64_t hidden = hides;
+    cell.ForEachPast([&](const Entry& first) {
+      if (first.index >= hidden) check(first);
+    });
     return KeepAll(cell, entry, reversed);
   }
   auto replaced = [&](const Entry& older) {

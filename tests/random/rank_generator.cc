@@ -100,11 +100,13 @@ void RankGenerator::Signal() {
 void RankGenerator::Block() {
   const int rank = AnyRank();
   Rank& own = ranks_[rank];
-  const bool give = own.buffers.back()[0] == 'T' && rng_.Percent(50);
+  const bool last = own.buffers.size() == 1;  // somebody may still want to name one
+  const bool give = !last && rng_.Percent(own.buffers.back()[0] == 'T' ? 50 : 20);
   if (give) {
-    own.freed.push_back(own.buffers.back());
+    const std::string name = own.buffers.back();
     own.buffers.pop_back();
-    return Emit(rank, "free " + own.freed.back());
+    if (name[0] == 'T') own.freed.push_back(name);
+    return Emit(rank, "free " + name);
   }
   std::string line = "alloc T" + std::to_string(++names_) + " 8K on " + Stream(rank);
   if (!own.freed.empty() && rng_.Percent(70)) {

@@ -30,8 +30,11 @@ void Judging::AddConflicts(size_t a, size_t b, std::map<TenantId, std::vector<Ca
       if (x.end <= y.begin || y.end <= x.begin) continue;
       if (OnlyAtomic(x.mode) && OnlyAtomic(y.mode)) continue;
       if (!Writes(x.mode) && !Writes(y.mode)) continue;
-      const auto kept =
-          timeline_.storage().Kept(std::max(x.begin, y.begin), std::min(x.end, y.end), a, b);
+      const uint64_t begin = std::max(x.begin, y.begin), end = std::min(x.end, y.end);
+      const Tenant& used = tenant(y.tenant);
+      const bool before_free = used.freed < b && KnownAtFree(used, b);
+      const auto kept = before_free ? std::vector<Range>{{begin, end}}
+                                    : timeline_.storage().Kept(begin, end, a, b);
       if (kept.empty()) continue;
       Candidate& candidate = mine[y.tenant];
       candidate.op = a;

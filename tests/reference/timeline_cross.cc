@@ -104,13 +104,15 @@ void Timeline::SettleCross() {
   for (size_t i : cross_) {
     if (op(i).kind == OpKind::kAwait) own[i] = graph_.Incoming(nodes_[i].done), gained[i] = {};
   }
-  if (own.empty()) return;
+  if (cross_.empty()) return;
   for (int round = 0; round < kMaxRounds; ++round) {
     FindStarts();
     never_.clear();
     std::map<size_t, Gain> now;
     for (const auto& [await, edges] : own) now[await] = Released(await);
     if (now == gained) {
+      // What comes before itself never runs.
+      for (size_t i : cross_) settled_ = settled_ && !Earlier(i, i);
       for (const auto& [await, gain] : gained) {
         Note(gain.real.empty() ? "11 nothing acquired" : "11 signal acquired");
       }
