@@ -214,7 +214,7 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
   }
   bool late = cell.tenant != nullptr && cell.tenant->freed;
   bool reversed = false;
-  uint64_t hides = 0;  // what came before this one, a late use that replaced it
+  uint64_t hides = 0;  // what came before this one: a write that is settled replaced it
   auto check = [&](const Entry& first) {
     if (step.Knows(first.lane, first.epoch)) return;
     if (Reversed(first, entry)) {
@@ -230,9 +230,12 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
   if (cell.write) check(cell.write);
   cell.ForEachSince(check);
   if (order_.before() != nullptr) {
+    cell.ForEachPast([&](const Entry& first) {
+      if (first.done && !Reversed(first, entry)) hides = std::max(hides, first.index);
+    });
     const uint64_t hidden = hides;
     cell.ForEachPast([&](const Entry& first) {
-      if (first.index >= hidden) check(first);
+      if (!first.done && first.index >= hidden) check(first);
     });
     return KeepAll(cell, entry, reversed);
   }

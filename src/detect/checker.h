@@ -98,6 +98,8 @@ class Checker {
   void TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step);
   void KeepAll(Cell& cell, const Entry& entry, bool reversed);
   void AddPast(Cell& cell, const Entry& entry);
+  template <typename Settled>
+  void Settle(Cell& cell, Settled settled);
   void DropSubsumed(Cell& cell, const Entry& entry, const Step& step);
   bool LateUsesAlone(const Tenant& freed, const Entry& first, const Entry& second) const;
   bool KnewAtFree(const Tenant& freed, LaneId lane, uint64_t epoch) const;
@@ -221,6 +223,23 @@ class Checker {
   uint64_t forgotten_ = 0;   // for want of room in a cell
   uint64_t accesses_ = 0;
 };
+
+// What the end of a tenancy settles.
+template <typename Settled>
+void Checker::Settle(Cell& cell, Settled settled) {
+  if (order_.before() == nullptr) return cell.DropIf(settled);
+  std::vector<Entry> writes;
+  auto look = [&](const Entry& entry) {
+    if ((entry.mode & kWrite) && entry.Firm() && settled(entry)) writes.push_back(entry);
+  };
+  if (cell.write) look(cell.write);
+  cell.ForEachSince(look);
+  cell.DropIf([&](const Entry& entry) { return !entry.done && settled(entry); });
+  for (Entry& write : writes) {
+    write.done = 1;
+    AddPast(cell, write);
+  }
+}
 
 bool NeedsTrigger(const Step& step, const Entry& first);
 

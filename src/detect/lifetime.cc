@@ -59,7 +59,7 @@ void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const C
     if (old->over.size() != 0) ForgetFinished(tenant, old->over);
     if (old->settled.empty()) continue;
     shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
-      cell.DropIf([&](const Entry& entry) {
+      Settle(cell, [&](const Entry& entry) {
         return std::find(old->settled.begin(), old->settled.end(), entry.index) !=
                old->settled.end();
       });
@@ -71,7 +71,7 @@ void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const C
 // What the allocating thread has seen complete was over before anybody could get the block.
 void Checker::ForgetFinished(Tenant& tenant, const Clock& seen) {
   shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
-    cell.DropIf([&](const Entry& entry) { return seen.Get(entry.lane) >= entry.epoch; });
+    Settle(cell, [&](const Entry& entry) { return seen.Get(entry.lane) >= entry.epoch; });
   });
 }
 

@@ -28,8 +28,10 @@ struct Entry {
       0;  // where its access began: cells are cut, evidence about extents needs the start
   uint64_t end = 0;
   LaneId lane = 0;
-  uint8_t mode : 6 = 0;  // AccessMode bits
-  uint8_t cpu : 1 = 0;   // host thread or host function
+  uint8_t mode : 5 = 0;  // AccessMode bits
+  uint8_t done : 1 =
+      0;                // of Cell::past: stands for what it replaced, and races with nothing itself
+  uint8_t cpu : 1 = 0;  // host thread or host function
   uint8_t fill : 1 = 0;  // an allocator's initialising write
   uint8_t evidence = 0;  // direction | extent << 4
   ShapeId shape = 0;     // rows from `begin` on; 0 = all bytes of the range
