@@ -150,6 +150,7 @@ void Checker::KeepEntry(const Conflict& conflict) {
   shadow_.ForEach(conflict.begin, conflict.end, [&](uint64_t, Cell& cell) {
     bool there = cell.tenant != conflict.tenant || cell.write.index == conflict.first.index;
     cell.ForEachSince([&](const Entry& entry) { there |= entry.index == conflict.first.index; });
+    cell.ForEachPast([&](const Entry& entry) { there |= entry.index == conflict.first.index; });
     if (!there) cell.AddSince(conflict.first);
   });
 }

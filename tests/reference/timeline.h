@@ -121,6 +121,7 @@ class Timeline {
   std::vector<size_t> cross_;         // signals, waits for them, collectives
   std::map<size_t, NodeSet> starts_;  // of signals and waits: what they start after
   std::set<size_t> never_;
+  bool behind_itself_ = false;  // a wait's only signals come after it, on another stream
   bool settled_ = true;
   std::map<std::string, int> exercised_;
 };

@@ -65,10 +65,14 @@ Timeline::Gain Timeline::Released(size_t await) {
     const bool same = op(i).kind == OpKind::kSignal && op(i).object == op(await).object;
     if (same) signals.push_back(i);
   }
-  bool initial = Passes(await, 0), empty = false;
+  bool initial = Passes(await, 0), empty = false, behind = false;
   for (size_t signal : signals) {
     if (Earlier(signal, await) && !Passes(await, op(signal).value)) initial = false;
-    if (!Passes(await, op(signal).value) || Earlier(await, signal)) continue;
+    if (!Passes(await, op(signal).value)) continue;
+    if (Earlier(await, signal)) {
+      behind |= StreamLane(signal) != StreamLane(await);
+      continue;
+    }
     const bool gone = std::any_of(signals.begin(), signals.end(), [&](size_t other) {
       return !Passes(await, op(other).value) && Earlier(signal, other) && Earlier(other, await);
     });
@@ -76,7 +80,10 @@ Timeline::Gain Timeline::Released(size_t await) {
     releasing.push_back(signal);
     empty |= (op(signal).flags & kNoBarrier) != 0;
   }
-  if (releasing.empty() && !initial) never_.insert(await);
+  if (releasing.empty() && !initial) {
+    never_.insert(await);
+    behind_itself_ |= behind;
+  }
   if (releasing.empty() || initial || empty) return {};
   Gain gain;
   if (releasing.size() == 1) return {{nodes_[releasing[0]].done}, {}};
@@ -108,11 +115,13 @@ void Timeline::SettleCross() {
   for (int round = 0; round < kMaxRounds; ++round) {
     FindStarts();
     never_.clear();
+    behind_itself_ = false;
     std::map<size_t, Gain> now;
     for (const auto& [await, edges] : own) now[await] = Released(await);
     if (now == gained) {
       // What comes before itself never runs.
       for (size_t i : cross_) settled_ = settled_ && !Earlier(i, i);
+      settled_ = settled_ && !behind_itself_;
       for (const auto& [await, gain] : gained) {
         Note(gain.real.empty() ? "11 nothing acquired" : "11 signal acquired");
       }
