@@ -192,6 +192,9 @@ std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& go
     };
     if (cell.write) check(cell.write);
     cell.ForEachSince(check);
+    cell.ForEachPast([&](const Entry& entry) {
+      if (!entry.done) check(entry);
+    });
   });
   std::stable_sort(uses.begin(), uses.end(),
                    [](const Use& a, const Use& b) { return a.entry.index > b.entry.index; });

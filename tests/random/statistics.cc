@@ -56,7 +56,7 @@ bool Statistics::Print() const {
              programs_, shortest_, longest_, static_cast<double>(statements_) / programs_, racy,
              100 - racy);
   fmt::print("{} not compared: their signals wait for each other\n", unsettled_);
-  const bool compared = unsettled_ * 100 <= programs_;
+  const bool compared = unsettled_ * 50 <= programs_;
   return rules && compared && racy >= 25 && racy <= 75 && shortest_ >= 20 && longest_ <= 200;
 }
 

@@ -13,7 +13,7 @@ class Statistics {
  public:
   void Add(size_t statements, const reference::Verdict& verdict);
   // Prints shares; false where a promise is broken: a quarter racy, a quarter clean, 20 to 200
-  // statements each, every rule in 1%, no more than 1% of programs whose order does not settle.
+  // statements each, every rule in 1%, no more than 2% that hang.
   bool Print() const;
 
  private:
