@@ -144,7 +144,20 @@ Clock CrossClocks::Received(size_t index) const {
   return clock;
 }
 
+bool CrossClocks::SameIncidental(const CrossClocks& other) const {
+  for (const auto& [lane, edges] : incidental_) {
+    auto theirs = other.incidental_.find(lane);
+    if (theirs == other.incidental_.end() || theirs->second.size() != edges.size()) return false;
+    for (size_t i = 0; i < edges.size(); ++i) {
+      const Clock &a = edges[i].source, &b = theirs->second[i].source;
+      if (!a.Covers(b) || !b.Covers(a)) return false;
+    }
+  }
+  return true;
+}
+
 bool CrossClocks::SameAs(const CrossClocks& other) const {
+  if (!SameIncidental(other)) return false;
   if (points_.size() != other.points_.size()) return false;
   for (size_t i = 0; i < points_.size(); ++i) {
     const Clock &a = points_[i].start, &b = other.points_[i].start;

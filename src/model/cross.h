@@ -73,6 +73,8 @@ class CrossClocks {
   void Match();  // after a walk: who meets whom
 
  private:
+  bool SameIncidental(const CrossClocks& other) const;
+
   std::vector<CrossPoint> points_;
   std::unordered_map<size_t, size_t> at_;
   std::unordered_map<size_t, Clock> starts_;
