@@ -18,6 +18,9 @@ constexpr uint64_t kMaxImage = uint64_t{4} << 30;
 // What NCCL's kernels touch is in work lists behind pointers and tables of functions: their code
 // says nothing, and there are hundreds of megabytes of it. Its calls are seen instead.
 constexpr char kNcclKernel[] = "a kernel of NCCL, whose calls are seen instead";
+constexpr char kChanged[] = "has changed since it was loaded";
+constexpr char kRecordAgain[] = "record it again, or put the file back";
+constexpr char kAsItWas[] = "analyse the trace where the program's files are";
 constexpr size_t kChecked = 4096;  // bytes at each end that Image::checksum covers
 
 uint32_t ChecksumOf(std::string_view bytes) {
@@ -30,18 +33,18 @@ uint32_t ChecksumOf(std::string_view bytes) {
 // length.
 Result<std::string> ReadPart(const trace::Image& info) {
   std::ifstream file(info.path, std::ios::binary | std::ios::ate);
-  if (!file) return Fail(info.path, "cannot be read");
+  if (!file) return Fail(info.path, "cannot be read", kAsItWas);
   uint64_t size = static_cast<uint64_t>(file.tellg());
   uint64_t left = size - std::min(size, info.offset);
   uint64_t bytes = info.bytes ? info.bytes : left;
-  if (bytes > left || bytes > kMaxImage) return Fail(info.path, "has changed since it was loaded");
+  if (bytes > left || bytes > kMaxImage) return Fail(info.path, kChanged, kRecordAgain);
   std::string data(bytes, '\0');
   file.seekg(static_cast<std::streamoff>(info.offset));
   if (!file.read(data.data(), static_cast<std::streamsize>(bytes))) {
-    return Fail(info.path, "cannot be read");
+    return Fail(info.path, "cannot be read", kAsItWas);
   }
   if (info.checksum && ChecksumOf(data) != info.checksum) {
-    return Fail(info.path, "has changed since it was loaded");
+    return Fail(info.path, kChanged, kRecordAgain);
   }
   return data;
 }

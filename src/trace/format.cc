@@ -187,7 +187,8 @@ Result<FileHeader> UnpackFileHeader(ByteSpan bytes, const std::string& path) {
     return Fail(path, "not a StreamSan trace",
                 "record one with `streamsan record -o FILE -- PROGRAM`");
   }
-  if (bytes.size() < kFileHeaderBytes) return Fail(path, "the trace ends inside its header");
+  if (bytes.size() < kFileHeaderBytes)
+    return Fail(path, "the trace ends inside its header", "record it again");
   FileHeader header;
   header.major = LoadU32(bytes.data() + 8);
   header.minor = LoadU32(bytes.data() + 12);
@@ -201,7 +202,8 @@ Result<FileHeader> UnpackFileHeader(ByteSpan bytes, const std::string& path) {
   if (schema_bytes > kMaxSchema)
     return Fail(path, "the trace's header is damaged", "record it again");
   header.bytes = kFileHeaderBytes + schema_bytes;
-  if (bytes.size() < header.bytes) return Fail(path, "the trace ends inside its header");
+  if (bytes.size() < header.bytes)
+    return Fail(path, "the trace ends inside its header", "record it again");
   ByteSpan schema = bytes.subspan(kFileHeaderBytes, schema_bytes);
   if (FileHeaderSum(bytes, schema) != LoadU32(bytes.data() + 20)) {
     return Fail(path, "the trace's header is damaged: its checksum does not match",

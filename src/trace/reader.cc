@@ -86,7 +86,7 @@ Result<uint64_t> TraceReader::FindBlock(uint64_t from) const {
       uint64_t end = from + at + kBlockHeaderBytes + (header ? header->stored_bytes : 0);
       if (header && end <= file_.size()) return from + at;
     }
-    from += bytes->size() - kBlockHeaderBytes + 1;
+    from = file_.NextStored(from + bytes->size() - kBlockHeaderBytes + 1);
     chunk = kScanBytes;
   }
   return file_.size();

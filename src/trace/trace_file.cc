@@ -67,7 +67,11 @@ Result<TraceFile> TraceFile::InMemory() {
 Result<TraceFile> TraceFile::OpenForReading(const std::string& path) {
   int fd =
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for a FIFO's writer
-  if (fd < 0) return Fail(path, fmt::format("cannot open the trace: {}", strerror(errno)));
+  if (fd < 0) {
+    const bool denied = errno == EACCES || errno == EPERM;
+    return Fail(path, fmt::format("cannot open the trace: {}", strerror(errno)),
+                denied ? "its permissions forbid it" : "is its path right?");
+  }
   struct stat status;
   if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
     return TraceFile(fd, path, false, static_cast<uint64_t>(status.st_size));
@@ -128,6 +132,12 @@ Result<std::string> TraceFile::ReadAt(uint64_t offset, size_t bytes) const {
   }
   out.resize(got);
   return out;
+}
+
+uint64_t TraceFile::NextStored(uint64_t offset) const {
+  const off_t at = lseek(fd_, static_cast<off_t>(offset), SEEK_DATA);
+  if (at >= 0) return std::min(static_cast<uint64_t>(at), size_);
+  return errno == ENXIO ? size_ : offset;  // a file system without holes
 }
 
 Result<TraceFile> TraceFile::Sibling() const {

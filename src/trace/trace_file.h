@@ -27,6 +27,9 @@ class TraceFile {
   Result<void> Append(std::string_view bytes);
   // Fewer bytes than asked for only at the end of the file.
   Result<std::string> ReadAt(uint64_t offset, size_t bytes) const;
+  // Where something is stored, from `offset` on; size() when nothing is. What a sparse file leaves
+  // out reads as zeros, and there can be more of it than anybody would wait for.
+  uint64_t NextStored(uint64_t offset) const;
   // Puts `other`, written beside this one, in its place.
   Result<void> ReplaceBy(TraceFile other);
   // A new empty file that ReplaceBy can take: in the same folder, or in memory.

@@ -1,7 +1,9 @@
 // Traces that were cut, flipped, or written by another version.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "src/trace/crc32c.h"
 #include "src/trace/reader.h"
@@ -42,6 +44,31 @@ Sample MakeSample() {
   sample.ends.push_back((*writer)->file().size());
   sample.bytes = *(*writer)->file().ReadAt(0, (*writer)->file().size());
   return sample;
+}
+
+// A file may be longer than anybody would wait for, and hold nothing there.
+TEST(Damage, HolesArePassedOver) {
+  const Sample sample = MakeSample();
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("ss_sparse_" + std::to_string(getpid()) + ".sst");
+  constexpr uint64_t kFar = uint64_t{3} << 40;
+  {
+    std::ofstream file(path, std::ios::binary);
+    file << sample.bytes.substr(0, sample.ends[1]);
+    file.seekp(static_cast<std::streamoff>(kFar));
+    file << sample.bytes.substr(sample.ends[1]);
+  }
+  const auto file = TraceFile::OpenForReading(path);
+  ASSERT_TRUE(file) << file.error().Text();
+  EXPECT_GT(file->NextStored(kFar / 2), kFar / 2);
+  EXPECT_LE(file->NextStored(kFar / 2), kFar);
+  EXPECT_EQ(file->NextStored(file->size() + 1), file->size());
+  auto reader = TraceReader::Open(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(reader) << reader.error().Text();
+  EXPECT_EQ(ReadAll(*reader).size(), kPerBlock * kBlocks);
+  EXPECT_EQ(reader->stats().damaged_bytes, kFar - sample.ends[1]);
+  EXPECT_TRUE(reader->stats().has_end);
 }
 
 TEST(Damage, CutAtEveryByte) {
