@@ -1,10 +1,10 @@
 // `streamsan check DIR` over the traces of many ranks: how long it takes and how much memory,
 // beside the limit, which is what reading the traces takes on one thread a processor.
 //
-// ranks_bench [RANKS [OPERATIONS]], default 64 and 100,000. Ranks train in groups of 8 (tensor
-// parallel, on the compute stream) and across those (data parallel, on a stream beside it); an
-// eighth of the operations are collectives. All is ordered: what is measured is the usual case, a
-// job without a hazard.
+// ranks_bench [RANKS [OPERATIONS [HAZARDS]]], default 64, 100,000 and 0. Ranks train in groups of 8
+// (tensor parallel, on the compute stream) and across those (data parallel, on a stream beside it);
+// an eighth of the operations are collectives. All is ordered in the usual case, a job without a
+// hazard; in HAZARDS ranks a wait is missing once, and all of them are judged together, too.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -32,7 +32,8 @@ constexpr uint64_t kToComm = 0xE1, kToCompute = 0xE2;  // events
 constexpr uint64_t kTensor = 0xC100, kData = 0xC200;   // communicators
 constexpr uint64_t kMemory = 0x7f0000000000, kBlock = 1 << 20;
 constexpr uint64_t kGroup = 8, kFloat = 7, kAllReduce = 1;
-constexpr uint64_t kStep = 16;  // operations
+constexpr uint64_t kStep = 16;   // operations
+constexpr uint64_t kBroken = 1;  // the step without a wait
 
 class Rank {
  public:
@@ -56,8 +57,8 @@ class Rank {
     Comm(kData, 1'000'000 + rank % kGroup, rank / kGroup, groups);
   }
 
-  void Train(uint64_t operations) {
-    for (uint64_t i = 0; i < operations / kStep; ++i) Step(i + 1);
+  void Train(uint64_t operations, bool hazard) {
+    for (uint64_t i = 0; i < operations / kStep; ++i) Step(i + 1, !hazard || i != kBroken);
     Put(view::ProcessEnd{});
     (void)writer_->Close();
   }
@@ -104,11 +105,11 @@ class Rank {
     Put(view::NcclGroupEnd{.group = group_, .calls = 1});
   }
   // kStep operations.
-  void Step(uint64_t number) {
+  void Step(uint64_t number, bool waits) {
     for (uint64_t i = 0; i < 7; ++i) Copy(i % 2, 1 - i % 2, kCompute);
     Reduce(kTensor, kAllReduce, 1, kCompute, 1024 + number % 7);
     Copy(1, 2, kCompute);
-    Wait(kComm, kCompute, kToComm);
+    if (waits) Wait(kComm, kCompute, kToComm);
     Reduce(kData, kAllReduce, 2, kComm, 4096);
     Copy(2, 3, kComm);
     Wait(kCompute, kComm, kToCompute);
@@ -186,11 +187,12 @@ Checked Check(const std::string& folder) {
           WEXITSTATUS(status)};
 }
 
-int Main(uint64_t ranks, uint64_t operations) {
+int Main(uint64_t ranks, uint64_t operations, uint64_t hazards) {
   char folder[] = "/tmp/ss_ranks_bench_XXXXXX";
   if (!mkdtemp(folder)) return 1;
-  OnAllProcessors(ranks,
-                  [&](uint64_t rank) { Rank(Path(folder, rank), rank, ranks).Train(operations); });
+  OnAllProcessors(ranks, [&](uint64_t rank) {
+    Rank(Path(folder, rank), rank, ranks).Train(operations, rank < hazards);
+  });
   uint64_t bytes = 0;
   for (const auto& file : fs::directory_iterator(folder)) bytes += file.file_size();
   const auto all = static_cast<double>(ranks * operations);
@@ -207,7 +209,8 @@ int Main(uint64_t ranks, uint64_t operations) {
   line("check", checked);
   fmt::print("exit code {}, {:.0f} MiB at most\n", checked.code, checked.mebibytes);
   fmt::print("RATIO ranks_check_to_reading {:.2f}\n", checked.cpu / limit.cpu);
-  return checked.code;
+  const int expected = hazards == 0 ? 0 : 66;
+  return checked.code != expected;
 }
 
 }  // namespace
@@ -217,5 +220,5 @@ int main(int argc, char** argv) {
   auto number = [&](int i, uint64_t otherwise) {
     return argc > i ? std::strtoull(argv[i], nullptr, 10) : otherwise;
   };
-  return ss::trace::Main(number(1, 64), number(2, 100'000));
+  return ss::trace::Main(number(1, 64), number(2, 100'000), number(3, 0));
 }
