@@ -73,7 +73,7 @@ class ForwardSignals {
 Result<pid_t> StartProgram(const Launch& launch) {
   const std::string& name = launch.command.front();
   int failure[2];
-  if (pipe2(failure, O_CLOEXEC) != 0) return Fail(name, std::strerror(errno));
+  if (pipe2(failure, O_CLOEXEC) != 0) return Fail(name, std::strerror(errno), "raise `ulimit -n`");
   pid_t pid = fork();
   if (pid == 0) Execute(launch, failure[1]);
   close(failure[1]);

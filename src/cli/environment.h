@@ -24,6 +24,9 @@ struct Environment {
 // `text` may be null.
 Result<Environment> ParseEnvironment(const char* text);
 
+// What --help says of the environment: a line for each variable that is read.
+std::string EnvironmentHelp();
+
 // "certain", "likely", "possible".
 std::optional<Confidence> ParseConfidence(const std::string& word);
 

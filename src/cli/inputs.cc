@@ -23,7 +23,7 @@ Result<void> Search(const std::string& folder, const std::vector<const char*>& s
     std::string path = at->path().string();
     if (at->is_regular_file(error) && HasAny(path, suffixes)) found.push_back(path);
   }
-  if (error) return Fail(folder, error.message());
+  if (error) return Fail(folder, "cannot be searched: " + error.message(), "name its files");
   std::sort(found.begin(), found.end());
   files.insert(files.end(), found.begin(), found.end());
   return {};
@@ -42,7 +42,7 @@ Result<std::vector<std::string>> FindInputs(const std::vector<std::string>& path
   for (const std::string& path : paths) {
     std::error_code error;
     fs::file_status status = fs::status(path, error);
-    if (!fs::exists(status)) return Fail(path, "does not exist");
+    if (!fs::exists(status)) return Fail(path, "does not exist", "is its path right?");
     if (!fs::is_directory(status)) {
       files.push_back(path);
     } else if (Result<void> searched = Search(path, suffixes, files); !searched) {
@@ -52,7 +52,8 @@ Result<std::vector<std::string>> FindInputs(const std::vector<std::string>& path
   if (!files.empty()) return files;
   std::string wanted;
   for (const char* suffix : suffixes) wanted += std::string(wanted.empty() ? "" : " or ") + suffix;
-  return Fail(paths.front(), "holds no " + wanted + " file");
+  return Fail(paths.front(), "holds no " + wanted + " file",
+              "name a file, or a folder that has some");
 }
 
 }  // namespace ss

@@ -20,10 +20,7 @@ constexpr char kFooter[] =
     "Exit codes: 66 hazards (--error-exitcode), else the program's own or 128 + signal, else 3 "
     "coverage\n"
     "below --require-coverage, else 0; 2 wrong usage or unreadable input; litmus: 1 an expectation "
-    "fails.\n"
-    "Environment: STREAMSAN_OPTIONS=key=value:... with stacks, mode, ring_mb, on_full, "
-    "max_trace_mb,\n"
-    "halt_on_error, min_confidence, stall_seconds, disable; NO_COLOR.";
+    "fails.\n";
 
 constexpr char kUsage[] = "usage: streamsan run|record [OPTIONS] -- PROGRAM [ARGUMENTS]";
 
@@ -97,7 +94,7 @@ class CommandLine {
   CommandLine() {
     app_.require_subcommand(1);
     app_.set_version_flag("--version", "streamsan " STREAMSAN_VERSION);
-    app_.footer(kFooter);
+    app_.footer(kFooter + EnvironmentHelp());
     AddRun();
     AddCheck();
     AddLitmus();
@@ -108,6 +105,9 @@ class CommandLine {
     AddAblate();
     AddWhatIf();
     AddDiff();
+    for (const char* name : {"run", "record", "check"}) {
+      app_.get_subcommand(name)->footer(EnvironmentHelp());
+    }
     auto* hang = app_.add_subcommand("hang", "Who waits for which mbarrier in a GPU core dump");
     hang->add_option("CORE", hang_.path, "Made by the CUDA driver while a kernel hangs")
         ->required();
@@ -126,6 +126,7 @@ class CommandLine {
       words.erase(dashes, words.end());
     }
     if (std::optional<Error> mistake = FindMistake(app_, words)) return Complain(*mistake);
+    if (!TakesProgram(words)) WatchPrograms();
     try {
       std::reverse(words.begin(), words.end());  // as CLI11 wants them
       app_.parse(std::move(words));
@@ -426,11 +427,17 @@ int main(int argc, char** argv) {
   int code = ss::kExitUsage;
   try {
     code = ss::CommandLine().Parse(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("streamsan: out of memory (give it fewer inputs at a time, or raise `ulimit -v`)\n",
+               stderr);
+    return ss::kExitUsage;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "streamsan: %s\n", error.what());
     return ss::kExitUsage;
   }
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
-  std::fprintf(stderr, "streamsan: standard output: cannot be written\n");
+  std::fprintf(
+      stderr,
+      "streamsan: standard output: cannot be written (is the disk full, or its reader gone?)\n");
   return code == ss::kExitOk ? ss::kExitUsage : code;
 }

@@ -1,6 +1,7 @@
 #include "src/cli/output.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <memory>
 
 #include "src/base/file.h"
+#include "src/kernels/process.h"
 #include "src/report/baseline.h"
 #include "src/report/coverage.h"
 #include "src/report/html.h"
@@ -59,6 +61,30 @@ Result<void> CheckWritable(const std::string& path) {
 void Tell(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
+}
+
+static void TellSlow(const std::string& program, int seconds, int timeout_s) {
+  Tell(
+      fmt::format("streamsan: waits for {}, for {} s so far (it is given {} s; Ctrl-C ends both)\n",
+                  program, seconds, timeout_s));
+}
+
+static void EndWithPrograms(int signal) {
+  kernels::EndPrograms();
+  raise(signal);  // blocked until this returns, and then as if it were not handled
+}
+
+void WatchPrograms() {
+  kernels::TellOfSlowPrograms(TellSlow);
+  struct sigaction action {};
+  action.sa_handler = EndWithPrograms;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    struct sigaction before {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler == SIG_DFL) sigaction(signal, &action, nullptr);  // nohup ignores one
+  }
 }
 
 int Complain(const Error& error) {

@@ -19,6 +19,9 @@ void Tell(const std::string& text);
 
 // `streamsan: PLACE: MESSAGE (REMEDY)` on stderr; returns kExitUsage.
 int Complain(const Error& error);
+// For commands that do nothing but analyse: says what a program takes long for which they wait, and
+// takes it along when a signal ends them.
+void WatchPrograms();
 
 class Output {
  public:

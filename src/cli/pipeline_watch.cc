@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -31,19 +33,23 @@ class RecordingFolder {
     RecordingFolder folder;
     if (wanted.empty()) {
       std::string name = (fs::temp_directory_path() / "streamsan-pipeline-XXXXXX").string();
-      if (!mkdtemp(name.data())) return Fail(name, "cannot be made");
+      if (!mkdtemp(name.data())) {
+        return Fail(name, fmt::format("cannot be made: {}", std::strerror(errno)),
+                    "set TMPDIR to a folder that can be written");
+      }
       folder.path_ = name;
       folder.temporary_ = true;
       return folder;
     }
     std::error_code error;
     fs::create_directories(wanted, error);
-    if (error) return Fail(wanted, error.message());
+    if (error) return Fail(wanted, error.message(), "name a folder that can be written");
     folder.path_ = fs::absolute(wanted).string();
-    for (const auto& entry : fs::directory_iterator(folder.path_)) {
+    for (const auto& entry : fs::directory_iterator(folder.path_, error)) {
       if (entry.path().extension() == ".sslog")
         return Fail(wanted, "holds recordings of an earlier run", "name an empty directory");
     }
+    if (error) return Fail(wanted, error.message(), "name a folder that can be read");
     return folder;
   }
 

@@ -245,7 +245,8 @@ Result<void> Analysis::State::MustBeWhole(const char* what) const {
   if (Whole()) return {};
   return Fail(names.source,
               fmt::format("{} operations, more than the {} that are kept: too many to {}", fed,
-                          max_kept, what));
+                          max_kept, what),
+              "record fewer steps of the program");
 }
 
 Result<Ablation> Analysis::Ablate(const AblateOptions& options) const {

@@ -83,7 +83,8 @@ class Editor {
         OnStream(At(*from)) && OnStream(At(*to)) && At(*from).stream == At(*to).stream;
     const bool same_host = !OnStream(At(*from)) && At(*from).host == At(*to).host;
     if (same_stream || same_host)
-      return Fail(request.text, "they are ordered: one stream or one thread");
+      return Fail(request.text, "they are ordered: one stream or one thread",
+                  "name two operations between which an order is missing");
     size_t places = 0;
     size_t last = SIZE_MAX;
     for (size_t i = *from; i < tape_.ops->size(); ++i) {
@@ -132,7 +133,8 @@ class Editor {
         stream = op.stream;
     }
     if (stream == 0)
-      return Fail(request.text, fmt::format("there is no stream '{}'", request.stream));
+      return Fail(request.text, fmt::format("there is no stream '{}'", request.stream),
+                  "streams are called as in the report");
     for (size_t i = 0; i < tape_.ops->size(); ++i) {
       const Op& op = At(i);
       if (op.kind == OpKind::kAlloc || op.kind == OpKind::kBufferName) names[op.object] = op.name;
@@ -147,7 +149,8 @@ class Editor {
       ++frees;
     }
     if (frees == 0)
-      return Fail(request.text, fmt::format("no buffer '{}' is freed", request.buffer));
+      return Fail(request.text, fmt::format("no buffer '{}' is freed", request.buffer),
+                  "buffers are called as in the report of a lifetime hazard");
     return fmt::format("record_stream({}, {}), before {} free{}", request.buffer, request.stream,
                        frees, frees == 1 ? "" : "s");
   }

@@ -40,7 +40,8 @@ class Reader {
     if (!elf) return tl::unexpected(elf.error());
     elf_ = std::move(*elf);
     if (elf_.machine != kMachineCuda) {
-      return Fail(At(place_, 18), fmt::format("ELF machine {} is not CUDA", elf_.machine));
+      return Fail(At(place_, 18), fmt::format("ELF machine {} is not CUDA", elf_.machine),
+                  "give a cubin, or a program or library with CUDA code");
     }
     cubin_.arch = elf_.abi_version >= kNewAbi ? elf_.flags >> 8 & 0xff : elf_.flags & 0xff;
     TextSections();

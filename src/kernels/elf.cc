@@ -73,13 +73,15 @@ const ElfSection* Elf::Find(std::string_view name) const {
 Result<Elf> ReadElf(std::string_view image, const std::string& place) {
   Elf64_Ehdr header;
   if (!ReadAt(image, 0, &header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-    return Fail(At(place, 0), "not an ELF file");
+    return Fail(At(place, 0), "not an ELF file", "give a cubin, or a program or library");
   }
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
-    return Fail(At(place, EI_CLASS), "not a 64-bit little-endian ELF file");
+    return Fail(At(place, EI_CLASS), "not a 64-bit little-endian ELF file",
+                "give one that was built for this machine");
   }
   if (header.e_shnum && header.e_shentsize != sizeof(Elf64_Shdr)) {
-    return Fail(At(place, offsetof(Elf64_Ehdr, e_shentsize)), "section headers of an unknown size");
+    return Fail(At(place, offsetof(Elf64_Ehdr, e_shentsize)), "section headers of an unknown size",
+                "the file is damaged");
   }
   Elf elf;
   elf.machine = header.e_machine;

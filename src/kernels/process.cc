@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -56,15 +58,65 @@ int Spawn(const std::vector<std::string>& argv, Pipe& out, Pipe& error, pid_t* c
 
 constexpr std::chrono::milliseconds kLook{200};  // for a cancellation
 
+std::atomic<TellSlow> tell_slow{nullptr};
+
+// One program's time.
+class Watch {
+ public:
+  Watch(const std::string& program, int timeout_s, const std::atomic<bool>* cancel)
+      : program_(program), timeout_s_(timeout_s), cancel_(cancel) {}
+
+  std::chrono::milliseconds Left() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+        begin_ + std::chrono::seconds(timeout_s_) - Clock::now());
+  }
+  // Time is over, or nobody wants it any more. Tells of one that takes long.
+  bool Over() {
+    const TellSlow tell = tell_slow;
+    if (tell && Clock::now() - begin_ >= next_) {
+      tell(program_, static_cast<int>(next_.count()), timeout_s_);
+      next_ *= 2;
+    }
+    return Left().count() <= 0 || (cancel_ && *cancel_);
+  }
+
+ private:
+  const std::string& program_;
+  int timeout_s_;
+  const std::atomic<bool>* cancel_;
+  Clock::time_point begin_ = Clock::now();
+  std::chrono::seconds next_{5};
+};
+
+// Programs that run, for EndPrograms.
+std::array<std::atomic<pid_t>, 256> running{};
+
+class Running {
+ public:
+  explicit Running(pid_t pid) {
+    for (std::atomic<pid_t>& place : running) {
+      pid_t none = 0;
+      if (!place.compare_exchange_strong(none, pid)) continue;
+      place_ = &place;
+      return;
+    }
+  }
+  ~Running() {
+    if (place_) *place_ = 0;
+  }
+
+ private:
+  std::atomic<pid_t>* place_ = nullptr;
+};
+
 // Both pipes until they end; false when the time is over or nobody wants it any more.
-bool Drain(Pipe& out, Pipe& error, Clock::time_point deadline, const std::atomic<bool>* cancel,
-           size_t most, std::string texts[2]) {
+bool Drain(Pipe& out, Pipe& error, Watch& watch, size_t most, std::string texts[2]) {
   pollfd files[2] = {{out.ends[0], POLLIN, 0}, {error.ends[0], POLLIN, 0}};
   char buffer[1 << 16];
   while (files[0].fd >= 0 || files[1].fd >= 0) {
-    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-    if (left.count() <= 0 || (cancel && *cancel)) return false;
-    int ready = poll(files, 2, static_cast<int>(std::min(left, kLook).count()));
+    if (watch.Over()) return false;
+    const auto left = std::clamp(watch.Left(), std::chrono::milliseconds(0), kLook);
+    int ready = poll(files, 2, static_cast<int>(left.count()));
     if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
     if (ready < 0) return false;
     for (int i = 0; i < 2; ++i) {
@@ -82,32 +134,42 @@ bool Drain(Pipe& out, Pipe& error, Clock::time_point deadline, const std::atomic
 }
 
 // A program may close its output and live on.
-bool Ended(pid_t child, Clock::time_point deadline, const std::atomic<bool>* cancel, int* status) {
+bool Ended(pid_t child, Watch& watch, int* status) {
   for (auto nap = std::chrono::milliseconds(1);; nap = std::min(nap * 2, kLook)) {
     const pid_t got = waitpid(child, status, WNOHANG);
     if (got == child || (got < 0 && errno != EINTR)) return true;
-    if (Clock::now() >= deadline || (cancel && *cancel)) return false;
+    if (watch.Over()) return false;
     std::this_thread::sleep_for(nap);
   }
 }
 
 }  // namespace
 
+void TellOfSlowPrograms(TellSlow tell) { tell_slow = tell; }
+
+void EndPrograms() {
+  for (const std::atomic<pid_t>& pid : running) {
+    if (const pid_t group = pid) kill(-group, SIGKILL);
+  }
+}
+
 Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int timeout_s,
                                   const std::atomic<bool>* cancel, size_t most) {
   Pipe out, error;
-  if (!out.Open() || !error.Open()) return Fail(argv[0], std::strerror(errno));
+  if (!out.Open() || !error.Open()) return Fail(argv[0], std::strerror(errno), "raise `ulimit -n`");
   pid_t child = 0;
   if (int failed = Spawn(argv, out, error, &child)) {
-    return Fail(argv[0], fmt::format("cannot be started: {}", std::strerror(failed)));
+    return Fail(argv[0], fmt::format("cannot be started: {}", std::strerror(failed)),
+                "is it a program for this machine?");
   }
+  const Running listed(child);
   out.Close(1);
   error.Close(1);
   std::string texts[2];
-  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(timeout_s);
-  bool done = Drain(out, error, deadline, cancel, most, texts);
+  Watch watch(argv[0], timeout_s, cancel);
+  bool done = Drain(out, error, watch, most, texts);
   int status = 0;
-  done = done && Ended(child, deadline, cancel, &status);
+  done = done && Ended(child, watch, &status);
   if (!done) {
     kill(-child, SIGKILL);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -117,7 +179,9 @@ Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int time
   if (!done && std::max(texts[0].size(), texts[1].size()) > most) {
     return Fail(argv[0], fmt::format("printed more than {} bytes", most));
   }
-  if (!done) return Fail(argv[0], fmt::format("did not finish within {} s", timeout_s));
+  if (!done)
+    return Fail(argv[0], fmt::format("did not finish within {} s", timeout_s),
+                "does it work by hand?");
   if (status != 0) {
     std::string first = texts[1].substr(0, texts[1].find('\n'));
     return Fail(argv[0],

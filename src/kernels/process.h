@@ -16,4 +16,12 @@ Result<std::string> CaptureOutput(const std::vector<std::string>& argv, int time
                                   const std::atomic<bool>* cancel = nullptr,
                                   size_t most = size_t{1} << 30);
 
+// Who waits for a program that takes long wants to know: `tell` is called from any thread when one
+// has run for 5 s, for 10, for 20 ... Null: nobody is told.
+using TellSlow = void (*)(const std::string& program, int seconds, int timeout_s);
+void TellOfSlowPrograms(TellSlow tell);
+
+// Ends every program that CaptureOutput has started, with what those started. For signal handlers.
+void EndPrograms();
+
 }  // namespace ss::kernels

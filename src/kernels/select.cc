@@ -50,7 +50,8 @@ Result<Selection> SelectFromFatbin(std::string_view image, int arch, const std::
   if (!newest) newest = Newest(*all, EntryKind::kPtx, arch);
   if (!newest) {
     return Fail(place,
-                fmt::format("nothing in it runs on sm_{}: it holds {}", arch, Architectures(*all)));
+                fmt::format("nothing in it runs on sm_{}: it holds {}", arch, Architectures(*all)),
+                fmt::format("compile it for sm_{}", arch));
   }
   auto chosen =
       ReadFatbins(image, place, [&](EntryKind k, int a) { return k == kind && a == newest; });

@@ -55,7 +55,9 @@ LitmusFile Parser::Run(std::string_view text) {
     Statement();
   }
   // A file that was cut off, or another one than was meant: nothing can be said of it.
-  if (!any) throw SyntaxError{1, 1, "found no statement, expected a litmus file", ""};
+  if (!any)
+    throw SyntaxError{1, 1, "found no statement, expected a litmus file",
+                      "docs/litmus.md describes them"};
   Finish(line_);
   return std::move(file_);
 }
@@ -130,7 +132,7 @@ void Parser::Finish(uint32_t lines) {
         lines + 1, 1,
         fmt::format("found the end of the file, expected 'end' of the capture of {} in line {}",
                     Quoted(capture_->name), capture_->name.line),
-        ""};
+        "put 'end' behind its last operation"};
   }
   for (const auto& [token, rank] : ranks_named_) {
     if (!ranks_.count(rank)) Refuse(token, "a rank that the file opens with 'rank N'");

@@ -70,8 +70,8 @@ void Parser::SkipSeparators() {
 Protocol Parser::Parse() {
   SkipSeparators();
   if (AtFileEnd()) {
-    throw litmus::SyntaxError{1, 1, "found no statement, expected a protocol (docs/pipelines.md)",
-                              ""};
+    throw litmus::SyntaxError{1, 1, "found no statement, expected a protocol",
+                              "docs/pipelines.md describes them"};
   }
   for (; !AtFileEnd(); SkipSeparators()) {
     Statement();

@@ -1,8 +1,11 @@
 // The command line's contract: exit codes, options, errors. Programs that run are in run_test.cc.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 
 #include "tests/cli/process.h"
 
@@ -97,6 +100,54 @@ TEST(Usage, OptionsVariableIsChecked) {
             2);
   EXPECT_EQ(Tool({"check", Example("r02_streams_ok")}, {{"STREAMSAN_OPTIONS", "mode=strict"}}).code,
             0);
+}
+
+// All capitals, as variables are called.
+std::vector<std::string> Capitals(const std::string& code) {
+  std::vector<std::string> names;
+  const std::regex name("\"([A-Z][A-Z0-9_]{3,})\"");
+  for (std::sregex_iterator at(code.begin(), code.end(), name), end; at != end; ++at) {
+    names.push_back((*at)[1]);
+  }
+  return names;
+}
+
+// What a file asks the environment for. A name that comes from elsewhere is looked for just before
+// the call (a loop over names), and is else one of those that begin with STREAMSAN_, which count
+// wherever they stand.
+std::set<std::string> VariablesOf(const std::string& code) {
+  std::set<std::string> found;
+  const std::regex call("getenv\\(([^)]*)");
+  for (std::sregex_iterator at(code.begin(), code.end(), call), end; at != end; ++at) {
+    std::string argument = (*at)[1];
+    if (argument[0] != '"') {
+      const size_t from = static_cast<size_t>(at->position());
+      argument = code.substr(from - std::min<size_t>(from, 200), std::min<size_t>(from, 200));
+    }
+    for (const std::string& name : Capitals(argument)) found.insert(name);
+  }
+  for (const std::string& name : Capitals(code)) {
+    if (name.starts_with("STREAMSAN_")) found.insert(name);
+  }
+  found.erase("STREAMSAN_BREAK_RULE");  // of a build for tests alone
+  return found;
+}
+
+TEST(Usage, EveryVariableThatIsReadIsInTheHelp) {
+  const std::string help = Tool({"--help"}).out;
+  EXPECT_TRUE(Has(Tool({"run", "--help"}).out, "  STREAMSAN_OPTIONS "));
+  size_t files = 0, variables = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(SS_SOURCE_DIR "/src")) {
+    const std::string path = file.path().string();
+    if (!path.ends_with(".cc") && !path.ends_with(".h")) continue;
+    ++files;
+    for (const std::string& name : VariablesOf(ReadFile(path))) {
+      ++variables;
+      EXPECT_TRUE(Has(help, "\n  " + name + " ")) << name << " of " << path;
+    }
+  }
+  EXPECT_GT(files, 100u);
+  EXPECT_GT(variables, 20u);
 }
 
 // Every command looks at the variable, also one that has no use for it.
@@ -239,6 +290,23 @@ TEST(Check, WhatIsNoFileIsRefused) {
     Ran ran = Tool(command);
     EXPECT_EQ(ran.code, 2) << command[0];
     EXPECT_NE((ran.out + ran.err).find("regular file"), std::string::npos) << command[0];
+  }
+}
+
+// Of no use to anybody, and no memory holds it.
+TEST(Check, AFileThatIsTooLargeIsRefused) {
+  for (const char* suffix : {".litmus", ".pipe", ".json", ".cubin"}) {
+    TemporaryFile file("", suffix);
+    ASSERT_EQ(truncate(file.path().c_str(), off_t{300} << 30), 0);
+    const std::string path = file.path();
+    const std::string kind = suffix;
+    Ran ran = kind == ".pipe"    ? Tool({"pipeline", "check", path})
+              : kind == ".json"  ? Tool({"check", "--baseline", path, Example("r02_streams_ok")})
+              : kind == ".cubin" ? Tool({"kernels", path})
+                                 : Tool({"check", path});
+    EXPECT_EQ(ran.code, 2) << ran.err;
+    EXPECT_TRUE(Has(ran.err, path + ": cannot be read: is larger than")) << ran.err;
+    EXPECT_TRUE(Has(ran.err, "(is it the file that you meant?")) << ran.err;
   }
 }
 

@@ -54,6 +54,30 @@ class Command : public testing::Test {
   std::string folder_;
 };
 
+// Of the process whose number the file holds; "" = it is gone.
+std::string StateOf(const std::string& file) {
+  std::string pid, name, state;
+  std::istringstream(ReadFile(file)) >> pid;
+  std::istringstream(ReadFile("/proc/" + pid + "/stat")) >> pid >> name >> state;
+  return state == "Z" ? "" : state;
+}
+
+// A disassembler that hangs, and what it started.
+TEST_F(Command, WaitingForTheDisassemblerIsSaidAndCanBeInterrupted) {
+  Put("hangs", "#!/bin/sh\nsleep 1000 &\necho $! >'" + Path("pid") + "'\nwait\n");
+  fs::permissions(Path("hangs"), fs::perms::owner_all);
+  Child child({SS_BINARY_DIR "/bin/streamsan", "kernels", "--no-cache", Path("basic.cubin")},
+              {{"STREAMSAN_NVDISASM", Path("hangs")}});
+  const std::string said = "streamsan: waits for " + Path("hangs") + ", for 5 s so far";
+  for (int i = 0; i < 600 && !Has(child.err(), said); ++i) usleep(100'000);
+  EXPECT_TRUE(Has(child.err(), said)) << child.err();
+  EXPECT_NE(StateOf(Path("pid")), "");
+  child.Signal(SIGINT);
+  EXPECT_EQ(child.Wait().code, 128 + SIGINT);
+  for (int i = 0; i < 600 && !StateOf(Path("pid")).empty(); ++i) usleep(100'000);
+  EXPECT_EQ(StateOf(Path("pid")), "");
+}
+
 Json KernelOf(const Json& json, const std::string& name) {
   for (const Json& one : json.at("kernels")) {
     if (one.at("name") == name) return one;
