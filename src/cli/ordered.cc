@@ -17,8 +17,10 @@
 namespace ss {
 namespace {
 
-// Of all ranks that talk to each other: what each operation starts after is kept for each, twice.
+// Of all ranks that talk to each other: what each operation starts after is kept, twice, and that
+// is a number for each stream and thread of all of them.
 constexpr uint64_t kMaxOrdered = 500'000;
+constexpr uint64_t kMaxStarts = 200'000'000;  // 3 GiB
 
 // A finding, the same in a rank's own analysis and in that of all.
 using Key = std::tuple<size_t, std::string, StackId, StackId, StackId, std::string, std::string>;
@@ -50,11 +52,18 @@ std::vector<std::vector<size_t>> Talking(const std::vector<Analysed>& inputs) {
 
 // Why they are not judged together; "" = they can be.
 std::string Obstacle(const std::vector<Analysed>& inputs, const std::vector<size_t>& members) {
-  uint64_t operations = 0;
+  uint64_t operations = 0, lanes = 0;
   std::vector<RankCalls> ranks;
-  for (size_t member : members) operations += inputs[member].report.stats.operations;
+  for (size_t member : members) {
+    operations += inputs[member].report.stats.operations;
+    lanes += inputs[member].report.stats.lanes;
+  }
   if (operations > kMaxOrdered) {
     return fmt::format("the ranks have {} operations, more than {}", operations, kMaxOrdered);
+  }
+  if (operations * lanes > kMaxStarts) {
+    return fmt::format("the ranks have {} operations on {} streams and threads, more than fit",
+                       operations, lanes);
   }
   for (size_t member : members) ranks.push_back(inputs[member].calls);
   const CollectiveMatch match = MatchCollectives(ranks);

@@ -92,7 +92,7 @@ enum OpFlags : uint32_t {
   kPdl = 1 << 5,                // programmatic stream serialisation ...
   kPdlWait = 1 << 6,            // ... with a grid-dependency wait before the first access
   kLaunchEvent = 1 << 7,        // `object` fires when the kernel's blocks start
-  kNoBarrier = 1 << 8,
+  kNoBarrier = 1 << 8,          // kSignal: no memory barrier before it; kFree: it waits for nothing
   kReuse = 1 << 9,
   kAmbiguousOrder = 1 << 10,  // overlapped another thread's call on the same stream or event
   kPrivate = 1 << 11,         // allocation from inside cuBLAS, cuDNN, NCCL (SEMANTICS 21)

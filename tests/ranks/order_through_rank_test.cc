@@ -7,6 +7,7 @@ namespace ss {
 namespace {
 
 constexpr uint64_t kTarget = 0x7e0000000000;
+constexpr uint64_t kFar = 0x7d0000000000;
 
 void Write(RankTrace& trace, uint64_t stream) {
   trace.Put(trace::view::Memset{
@@ -71,6 +72,31 @@ TEST(OrderThroughRank, EachRanksHazardsAreToldApart) {
   Json hazard = job.One();
   EXPECT_EQ(hazard["code"], "race-waw");
   EXPECT_EQ(hazard["second"]["rank"], 1);
+}
+
+// What would have to be kept grows with the operations times the streams of all ranks.
+TEST(OrderThroughRank, ManyOperationsOnManyStreamsAreNotFollowed) {
+  Job job;
+  job.Ranks(2, [](RankTrace& trace, int64_t rank) {
+    if (rank == 1) return Answer(trace, kA, kA);
+    for (uint64_t stream = 0; stream < 1'000; ++stream) {
+      const uint64_t handle = 0x10000 + stream;
+      trace.Put(trace::view::StreamCreate{.stream = handle, .context = kContext, .flags = 1});
+      trace.Put(trace::view::Memset{.destination = kFar + stream * 4096,
+                                    .bytes = 4096,
+                                    .stream = handle,
+                                    .context = kContext});
+    }
+    for (uint64_t i = 0; i < 210'000; ++i) {
+      trace.Put(trace::view::Memset{
+          .destination = kFar - 4096, .bytes = 4096, .stream = kA, .context = kContext});
+    }
+    ThereAndBack(trace);
+  });
+  const Json report = job.Check();
+  EXPECT_EQ(report["hazards"].size(), 1u) << report["hazards"].dump(1);
+  EXPECT_TRUE(Notes(report, "calls was not followed: the ranks have 21")) << report["coverage"];
+  EXPECT_TRUE(Notes(report, "streams and threads, more than fit")) << report["coverage"];
 }
 
 // One trace alone: the order is not known.
