@@ -210,7 +210,7 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
   if (cell.tenant != nullptr &&
       (cell.tenant->watched || (cell.tenant->kind == MemoryKind::kPool &&
                                 !step.Knows(cell.tenant->alloc_lane, cell.tenant->alloc_epoch)))) {
-    watched_.push_back({cell.tenant, entry});
+    watched_.push_back({cell.tenant, entry, begin, cell.end});
   }
   bool late = cell.tenant != nullptr && cell.tenant->freed;
   bool reversed = false;

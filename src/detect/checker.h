@@ -80,7 +80,8 @@ class Checker {
   };
   struct Use {
     Entry entry;
-    uint64_t begin = 0, end = 0;
+    uint64_t begin = 0, end = 0;  // from the first to the last of its bytes
+    std::vector<std::pair<uint64_t, uint64_t>> bytes;
     Clock frontier;  // of its lane, at the free
   };
   // A free whose uses are not all covered yet: decided by the next allocation (rule 19).
@@ -141,18 +142,28 @@ class Checker {
   // `now`: what had come to be known at the deciding allocation, for incidental synchronisation.
   void ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, const Clock& now,
                   bool at_end);
-  void ReportLifetime(Tenant& tenant, const Use& use, const Op& other, size_t other_index,
-                      bool absorbed, bool at_end);
+  static constexpr size_t kNoFinding = ~size_t{0};
+  // The finding, also an earlier one of the same sites; kNoFinding where the memory is private.
+  size_t ReportLifetime(Tenant& tenant, const Use& use, const Op& other, size_t other_index,
+                        bool absorbed, bool at_end);
   void AssumeCovered(Tenant& tenant, const Use& use);
+  static size_t StandingFor(const Use& use, const std::vector<std::pair<Clock, size_t>>& reported);
   void CheckWatched(const Op& op, size_t index, const Step& step);
-  void LateUse(Tenant& tenant, size_t index, const Step& step, const Entry& entry);
+  void LateUse(Tenant& tenant, size_t index, const Step& step, const Use& use);
   void Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const Clock& now);
-  struct Struck {
-    size_t finding = 0, use = 0, free = 0;
-  };
+  static void AddOpenUse(Tenant& tenant, const Tenant::OpenUse& open);
+  // `over(lane, epoch)`: nobody who gets the bytes next can meet the use any more.
+  template <typename F>
+  static void ForgetOpenUses(Tenant& tenant, F over) {
+    std::erase_if(tenant.open_uses,
+                  [&](const Tenant::OpenUse& open) { return over(open.lane, open.epoch); });
+  }
+  static void AddOpenUses(Tenant& tenant, const Use& use, size_t finding);
+  void HandOver(Tenant& from, Tenant& to) const;
+  void Strike(Tenant& tenant, const Clock& now);
   void ForgetFinished(Tenant& tenant, const Clock& seen);
   OwnerKey KeyOf(StreamId owner, HostId host, uint32_t pool);
-  void MarkStruck(Tenant& tenant, const Struck& strike);
+  void MarkStruck(Tenant& tenant, const Tenant::OpenUse& strike);
   void Retell(Site* site, size_t index) const;
   void OnBufferName(const Op& op, const Access& range);
   void NameStruck(Tenant& tenant, const Op& op, size_t index);
@@ -208,6 +219,7 @@ class Checker {
   struct Watch {
     Tenant* tenant;
     Entry entry;
+    uint64_t begin, end;  // of the cell
   };
   std::vector<Watch> watched_;     // scratch: tenants whose first or late use this may be
   std::vector<Tenant*> found_on_;  // scratch: tenants with a finding from this operation

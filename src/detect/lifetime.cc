@@ -45,16 +45,12 @@ void Checker::OnAlloc(const Op& op, size_t index, const Access& range) {
 // What the older tenants' findings settled stays settled; uses that a lifetime finding spoke of do
 // not race with the new tenant (they are that finding); one that is still open now has struck.
 void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const Clock& now) {
-  std::vector<Struck> struck;
   for (Tenant* old : older) {
+    HandOver(*old, tenant);
     if (!old->freed) continue;
     for (const ConditionalEdge& edge : old->edges) AddEdge(tenant, edge);
     for (size_t i = 0; i < old->alias_count; ++i) tenant.AddAlias(old->aliases[i]);
     tenant.AddAlias({old->id, old->name});
-    for (const auto& use : old->open_uses) {
-      if (now.Get(use.lane) < use.epoch)
-        struck.push_back({use.finding, use.index, use.other_index});
-    }
     if (tenant.kind == MemoryKind::kPool) continue;  // the pool starts with a clean slate (rule 17)
     if (old->over.size() != 0) ForgetFinished(tenant, old->over);
     if (old->settled.empty()) continue;
@@ -65,31 +61,81 @@ void Checker::Inherit(Tenant& tenant, const std::vector<Tenant*>& older, const C
       });
     });
   }
-  for (const Struck& strike : struck) MarkStruck(tenant, strike);
+  Strike(tenant, now);
+}
+
+// The open uses of the bytes that change hands: a tenant that waits for them may be followed by one
+// that does not.
+void Checker::HandOver(Tenant& from, Tenant& to) const {
+  std::vector<Tenant::OpenUse> kept;
+  for (Tenant::OpenUse open : from.open_uses) {
+    if (findings_[open.finding].struck) continue;  // once is enough
+    const uint64_t begin = std::max(open.begin, to.begin), end = std::min(open.end, to.end);
+    auto keep = [&](uint64_t first, uint64_t last) {
+      if (first >= last) return;
+      kept.push_back(open);
+      kept.back().begin = first;
+      kept.back().end = last;
+    };
+    if (begin >= end) {
+      keep(open.begin, open.end);
+      continue;
+    }
+    keep(open.begin, begin);
+    keep(end, open.end);
+    open.begin = begin;
+    open.end = end;
+    AddOpenUse(to, open);
+  }
+  from.open_uses = std::move(kept);
+}
+
+// A later use of the same lane that the same finding stands for says all that an earlier one does.
+void Checker::AddOpenUse(Tenant& tenant, const Tenant::OpenUse& open) {
+  std::erase_if(tenant.open_uses, [&](const Tenant::OpenUse& old) {
+    return old.finding == open.finding && old.lane == open.lane && old.epoch <= open.epoch &&
+           open.begin <= old.begin && old.end <= open.end;
+  });
+  tenant.open_uses.push_back(open);
+}
+
+void Checker::AddOpenUses(Tenant& tenant, const Use& use, size_t finding) {
+  if (finding == kNoFinding || !tenant.freed) return;  // used too early: no part of the free
+  for (const auto& [begin, end] : use.bytes) {
+    AddOpenUse(tenant, {use.entry.lane, use.entry.epoch, use.entry.index, tenant.free_index,
+                        finding, begin, end});
+  }
+}
+
+void Checker::Strike(Tenant& tenant, const Clock& now) {
+  for (const Tenant::OpenUse& open : tenant.open_uses) {
+    if (now.Get(open.lane) < open.epoch) MarkStruck(tenant, open);
+  }
 }
 
 // What the allocating thread has seen complete was over before anybody could get the block.
 void Checker::ForgetFinished(Tenant& tenant, const Clock& seen) {
+  ForgetOpenUses(tenant, [&](LaneId lane, uint64_t epoch) { return seen.Get(lane) >= epoch; });
   shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
     Settle(cell, [&](const Entry& entry) { return seen.Get(entry.lane) >= entry.epoch; });
   });
 }
 
 // The instance that struck is the one to show: its use, its free and its reuse belong together.
-void Checker::MarkStruck(Tenant& tenant, const Struck& strike) {
+void Checker::MarkStruck(Tenant& tenant, const Tenant::OpenUse& strike) {
   Finding& finding = findings_[strike.finding];
   if (finding.struck) return;
   finding.struck = true;
   finding.reuse = MakeSite(tenant.alloc, tenant.alloc_index);
   tenant.struck.push_back(strike.finding);
   auto same = [&](const Instance& at) {
-    return at.first_index == strike.use && at.second_index == strike.free;
+    return at.first_index == strike.index && at.second_index == strike.other_index;
   };
   auto shown = std::find_if(finding.instances.begin(), finding.instances.end(), same);
   if (shown == finding.instances.end() || shown == finding.instances.begin()) return;
   std::rotate(finding.instances.begin(), shown, shown + 1);
-  Retell(&finding.first, strike.use);
-  Retell(&finding.second, strike.free);
+  Retell(&finding.first, strike.index);
+  Retell(&finding.second, strike.other_index);
 }
 
 // The same site, another time: what differs is when.
@@ -188,7 +234,7 @@ std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& go
     auto check = [&](const Entry& entry) {
       bool ours = entry.index > tenant.alloc_index;  // not an older tenant's
       if (ours && covered.Get(entry.lane) < entry.epoch)
-        uses.push_back({entry, begin, cell.end, {}});
+        uses.push_back({entry, begin, cell.end, {{begin, cell.end}}, {}});
     };
     if (cell.write) check(cell.write);
     cell.ForEachSince(check);
@@ -209,6 +255,7 @@ std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& go
     same.entry.epoch = std::max(same.entry.epoch, use.entry.epoch);
     same.begin = std::min(same.begin, use.begin);
     same.end = std::max(same.end, use.end);
+    same.bytes.emplace_back(use.begin, use.end);
   }
   for (Use& use : merged) use.frontier = order_.Frontier(use.entry.lane);
   return merged;
@@ -220,6 +267,7 @@ bool Checker::ForgetIfCovered(Tenant& tenant, const Op& op) {
   bool caching = tenant.kind == MemoryKind::kCaching && RuleOn(Rule::kOwnerFrontier);
   const Stream* owner = caching ? order_.FindStream(tenant.owner, tenant.alloc.host) : nullptr;
   Order::AtFree gone = order_.LookAtFree(op.host);
+  ForgetOpenUses(tenant, [&](LaneId lane, uint64_t epoch) { return gone.Knows(lane, epoch); });
   bool covered = true;
   shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
     if (cell.tenant != &tenant) return;
@@ -250,6 +298,7 @@ void Checker::JudgeFree(Tenant& tenant, const Op& op) {
     for (const auto& use : tenant.recorded) order_.AddFrontier(use.stream, use.host, &gone);
   }
   if (crosses) tenant.over = gone;
+  ForgetOpenUses(tenant, [&](LaneId lane, uint64_t epoch) { return gone.Get(lane) >= epoch; });
   Clock& covered = scratch_.covered;
   covered = gone;
   covered.Join(owner);
@@ -271,9 +320,11 @@ void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, co
                          bool at_end) {
   known.Join(now);
   order_.Expand(&known, tenant.edges, false);
+  std::vector<std::pair<Clock, size_t>> reported;  // what each finding says is not waited for
   for (const Use& use : uses) {
     tenant.settled.push_back(use.entry.index);
     bool absorbed = known.Get(use.entry.lane) >= use.entry.epoch;
+    if (absorbed) AddOpenUses(tenant, use, StandingFor(use, reported));
     if (absorbed && !options_.keep_absorbed) continue;
     if (!absorbed) {
       Clock incidentally = known;
@@ -288,8 +339,21 @@ void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, co
         order_.Expand(&known, tenant.edges, false);
       }
     }
-    ReportLifetime(tenant, use, tenant.free, tenant.free_index, absorbed, at_end);
+    size_t finding = ReportLifetime(tenant, use, tenant.free, tenant.free_index, absorbed, at_end);
+    AddOpenUses(tenant, use, finding);
+    if (!absorbed && !WeaklyEvidenced(use.entry, use.entry)) {
+      reported.emplace_back(use.frontier, finding);
+    }
   }
+}
+
+// Whose finding, of the same free, a use belongs to that is not reported by itself: one whose lane
+// had waited for it. Where only a race would have to be mended for that, the race is it.
+size_t Checker::StandingFor(const Use& use, const std::vector<std::pair<Clock, size_t>>& reported) {
+  for (const auto& [frontier, finding] : reported) {
+    if (frontier.Get(use.entry.lane) >= use.entry.epoch) return finding;
+  }
+  return kNoFinding;
 }
 
 // From the free on the owner counts as having waited: what it orders after that does not race with
@@ -301,12 +365,12 @@ void Checker::AssumeCovered(Tenant& tenant, const Use& use) {
   AddEdge(tenant, {std::move(source), tenant.free_lane, tenant.free_epoch, nullptr});
 }
 
-void Checker::ReportLifetime(Tenant& tenant, const Use& use, const Op& other, size_t other_index,
-                             bool absorbed, bool at_end) {
+size_t Checker::ReportLifetime(Tenant& tenant, const Use& use, const Op& other, size_t other_index,
+                               bool absorbed, bool at_end) {
   if (!absorbed) found_on_.push_back(&tenant);
   if (tenant.is_private) {
     muted_private_ += !absorbed;
-    return;
+    return kNoFinding;
   }
   const Op& used = log_.Get(use.entry.index);
   Finding finding;
@@ -320,9 +384,7 @@ void Checker::ReportLifetime(Tenant& tenant, const Use& use, const Op& other, si
   finding.edge_from = finding.first.lane;
   finding.edge_to = finding.buffer.owner.empty() ? finding.second.lane : finding.buffer.owner;
   finding.instances.push_back({use.entry.index, other_index});
-  size_t at = AddFinding(std::move(finding), used, other, tenant);
-  if (!tenant.freed) return;  // used too early: what comes after the free is no part of it
-  tenant.open_uses.push_back({use.entry.lane, use.entry.epoch, use.entry.index, other_index, at});
+  return AddFinding(std::move(finding), used, other, tenant);
 }
 
 // --- first and late uses
@@ -334,7 +396,8 @@ void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
     Tenant& tenant = *watch.tenant;
     if (tenant.freed) {
       if (KnewAtFree(tenant, step.lane, step.epoch)) continue;
-      LateUse(tenant, index, step, watch.entry);
+      LateUse(tenant, index, step,
+              {watch.entry, watch.entry.begin, watch.entry.end, {{watch.begin, watch.end}}, {}});
       continue;
     }
     if (tenant.kind == MemoryKind::kPool) {
@@ -363,16 +426,20 @@ void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
 // Late uses of one tenant beyond these may race with the storage's next one, too.
 constexpr size_t kMaxSettled = 4096;
 
-// One cause a lane: later uses by the same lane say nothing new.
-void Checker::LateUse(Tenant& tenant, size_t index, const Step& step, const Entry& entry) {
+// One cause a lane: later uses by the same lane say nothing new, but that one of them may strike.
+void Checker::LateUse(Tenant& tenant, size_t index, const Step& step, const Use& use) {
   auto& lanes = tenant.reported_late;
   if (tenant.settled.size() < kMaxSettled) tenant.settled.push_back(index);
   LaneId lane =
       step.stream == nullptr ? step.lane : step.stream->lane;  // also of what runs beside it
-  if (std::find(lanes.begin(), lanes.end(), lane) != lanes.end()) return;
-  lanes.push_back(lane);
-  ReportLifetime(tenant, {entry, entry.begin, entry.end, {}}, tenant.free, tenant.free_index, false,
-                 false);
+  auto at = std::find_if(lanes.begin(), lanes.end(),
+                         [&](const auto& reported) { return reported.first == lane; });
+  if (at == lanes.end()) {
+    const size_t finding =
+        ReportLifetime(tenant, use, tenant.free, tenant.free_index, false, false);
+    at = lanes.insert(at, {lane, finding});
+  }
+  AddOpenUses(tenant, use, at->second);
 }
 
 // The allocation gave the storage away; what did the damage is the new tenant's first use.

@@ -23,6 +23,7 @@ void Checker::OnAllocAsync(const Op& op, size_t index, const Step& step, const A
   if (step.start != nullptr) now = *step.start;
   now.Raise(step.lane, step.epoch);
   Inherit(*tenant, older, now);
+  ForgetOpenUses(*tenant, [&](LaneId lane, uint64_t epoch) { return now.Get(lane) >= epoch; });
   shadow_.Erase(range.begin, range.end);
   shadow_.Define(range.begin, range.end, tenant, &none);
   if (RuleOn(Rule::kUseAfterAllocAsync)) {
@@ -43,7 +44,7 @@ void Checker::CheckAllocOrder(Tenant& tenant, const Op& op, size_t index, const 
       return;
     }
   }
-  ReportLifetime(tenant, {entry, entry.begin, entry.end, {}}, tenant.alloc, tenant.alloc_index,
+  ReportLifetime(tenant, {entry, entry.begin, entry.end, {}, {}}, tenant.alloc, tenant.alloc_index,
                  settled, false);
   if (settled) return;
   AddEdge(tenant, {order_.Frontier(tenant.alloc_lane), step.lane, step.epoch, step.stream});
@@ -62,6 +63,8 @@ void Checker::OnFreeAsync(const Op& op, size_t index, const Step& step) {
   if (judged) {
     known.Join(
         order_.KnownAtFree(op.host));  // what any thread saw complete, as at any free (rule 19)
+    // Whoever gets the storage works on it behind this free.
+    ForgetOpenUses(*tenant, [&](LaneId lane, uint64_t epoch) { return known.Get(lane) >= epoch; });
     std::vector<Use> uses = UncoveredUses(*tenant, Clock{}, known);
     ReportUses(*tenant, uses, known, Clock{}, false);
   }

@@ -42,14 +42,15 @@ struct alignas(64) Tenant {
   Op free;
   size_t free_index = 0;
 
-  // Uses that a confirmed lifetime finding speaks of: a reuse that finds them still open has
-  // struck.
+  // Bytes of uses that a confirmed lifetime finding stands for, of this tenant's or of older ones'
+  // of the same bytes: who gets them while the use may run has struck.
   struct OpenUse {
     LaneId lane = 0;
     uint64_t epoch = 0;
     size_t index = 0;        // the use's operation
     size_t other_index = 0;  // the free
     size_t finding = 0;
+    uint64_t begin = 0, end = 0;
   };
   std::vector<OpenUse> open_uses;
   std::vector<size_t>
@@ -67,7 +68,8 @@ struct alignas(64) Tenant {
   // Where operations are ordered against the order of issue: what was over for everybody at the
   // free. It goes with the next tenant only: a use that is issued after the free may come before it.
   Clock over;
-  std::vector<LaneId> reported_late;  // lanes whose use after the free was reported
+  std::vector<std::pair<LaneId, size_t>>
+      reported_late;  // lanes whose use after the free was reported, and the finding
   struct Alias {
     BufferId id = 0;
     StringId name = 0;

@@ -33,11 +33,16 @@ class Judging {
     size_t op = 0;
     Nodes done;
   };
+  // A use, and the hazard that was reported of it or of one that stands for it.
+  struct Told {
+    size_t hazard = 0;
+    Use use;
+  };
   struct Pending {
     TenantId tenant = 0;
     size_t freed = 0;
-    std::vector<Use> uses;             // latest first
-    std::vector<size_t> open_hazards;  // reported, and not yet known whether struck
+    std::vector<Use> uses;  // latest first
+    std::vector<Told> told;
   };
 
   // pairs.cc
@@ -61,6 +66,7 @@ class Judging {
 
   // lifetimes.cc
   void JudgeFree(size_t f);
+  Use UseOf(size_t op, TenantId tenant) const;
   std::vector<Use> UsesOf(TenantId tenant, size_t before) const;
   Nodes FreeTargets(const Tenant& tenant, std::optional<LaneId> without, bool incidental);
   Nodes RecordedTails(const Tenant& tenant, std::optional<LaneId> without) const;
@@ -74,8 +80,10 @@ class Judging {
   void Settle(Pending* pending, std::optional<size_t> allocation);
   void ReportUses(Pending* pending, std::optional<size_t> allocation);
   bool SeenThroughAssumed(TenantId id, const Use& use);
-  bool GetsBytesOf(const Tenant& freed, const Tenant& next) const;
-  void MarkStruck(Pending* pending, size_t allocation);
+  bool OverInside(const Tenant& other, const Use& use, size_t before);
+  std::vector<Range> OpenBytes(TenantId freed, const Use& use, size_t allocation);
+  void MarkStruck(const Pending& pending, size_t allocation);
+  std::optional<size_t> StandingFor(const Pending& pending, const Use& use);
   Nodes OwnerAt(const Tenant& tenant, size_t allocation) const;
 
   // remarks.cc
@@ -102,9 +110,9 @@ class Judging {
   Timeline timeline_;
   Verdict verdict_;
   std::vector<Pending> pending_;
-  std::set<TenantId> used_;                             // had their first use
-  std::map<TenantId, std::set<LaneId>> late_lanes_;     // where a use after the free was reported
-  std::map<TenantId, std::set<size_t>> lifetime_uses_;  // uses that a lifetime verdict took
+  std::set<TenantId> used_;                                  // had their first use
+  std::map<TenantId, std::map<LaneId, size_t>> late_lanes_;  // a use after the free: its hazard
+  std::map<TenantId, std::set<size_t>> lifetime_uses_;       // uses that a lifetime verdict took
   std::map<TenantId, Nodes>
       over_;  // nodes that are over for whoever gets the storage (rules 18, 19)
 };

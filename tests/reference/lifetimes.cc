@@ -5,16 +5,21 @@
 
 namespace ss::reference {
 
+Judging::Use Judging::UseOf(size_t op, TenantId id) const {
+  bool staged_only = true;
+  for (const Piece& piece : timeline_.nodes(op).pieces) {
+    if (piece.tenant == id) staged_only &= piece.staged_source;
+  }
+  return {op, DoneNodes(op, staged_only)};
+}
+
 std::vector<Judging::Use> Judging::UsesOf(TenantId id, size_t before) const {
   std::vector<Use> uses;
   for (size_t u = before; u-- > 0;) {
-    bool used = false, staged_only = true;
-    for (const Piece& piece : timeline_.nodes(u).pieces) {
-      if (piece.tenant != id) continue;
-      used = true;
-      staged_only &= piece.staged_source;
-    }
-    if (used) uses.push_back({u, DoneNodes(u, staged_only)});
+    const auto& pieces = timeline_.nodes(u).pieces;
+    const bool used = std::any_of(pieces.begin(), pieces.end(),
+                                  [&](const Piece& piece) { return piece.tenant == id; });
+    if (used) uses.push_back(UseOf(u, id));
   }
   return uses;
 }
@@ -75,6 +80,8 @@ void Judging::JudgeFree(size_t f) {
   Nodes over = RecordedTails(tenant(id), std::nullopt);
   over.push_back(timeline_.nodes(f).call);
   for (Node node : SeenByAnyHost(tenant(id), false)) over.push_back(node);
+  // A pool hands out what it was given back in stream order.
+  if (timeline_.op(f).kind == OpKind::kFreeAsync) over.push_back(timeline_.nodes(f).start);
   over_[id] = over;
   Pending pending;
   pending.tenant = id;
@@ -139,18 +146,35 @@ Nodes Judging::OwnerAt(const Tenant& freed, size_t allocation) const {
   return targets;
 }
 
-// Bytes that nobody else has got since.
-bool Judging::GetsBytesOf(const Tenant& freed, const Tenant& next) const {
-  for (uint64_t at = std::max(freed.begin, next.begin); at < std::min(freed.end, next.end);) {
-    uint64_t taken_until = at;
-    for (const Tenant& other : timeline_.storage().tenants()) {
-      const bool between = other.allocated > freed.allocated && other.allocated < next.allocated;
-      if (between && other.begin <= at) taken_until = std::max(taken_until, other.end);
-    }
-    if (taken_until == at) return true;
-    at = taken_until;
+// Did a tenancy between the use and an allocation begin or end when the use was known to be
+// complete? Then nobody who gets the bytes behind it meets the use.
+bool Judging::OverInside(const Tenant& other, const Use& use, size_t before) {
+  Nodes began = {timeline_.nodes(other.allocated).call};
+  if (other.memory == MemoryKind::kPool) began.push_back(timeline_.nodes(other.allocated).start);
+  if (Before(began, 0, false).HasAll(use.done)) return true;
+  const TenantId id = timeline_.storage().IdOf(other.buffer, other.allocated);
+  return other.freed < before && over_.count(id) != 0 &&
+         Before(over_[id], 0, false).HasAll(use.done);
+}
+
+// The bytes that the use touched in the freed block, that the allocation gets, and that the use may
+// still be at.
+std::vector<Range> Judging::OpenBytes(TenantId freed, const Use& use, size_t allocation) {
+  const Storage& storage = timeline_.storage();
+  const Tenant& next = tenant(storage.IdOf(timeline_.op(allocation).object, allocation));
+  std::vector<Range> open;
+  for (const Piece& piece : timeline_.nodes(use.op).pieces) {
+    const uint64_t begin = std::max(piece.begin, next.begin), end = std::min(piece.end, next.end);
+    if (piece.tenant != freed || begin >= end) continue;
+    for (const Range& range : storage.Kept(begin, end, use.op, allocation)) open.push_back(range);
   }
-  return false;
+  for (const Tenant& other : storage.tenants()) {
+    const bool between =
+        other.allocated > std::max(use.op, tenant(freed).freed) && other.allocated < allocation;
+    if (open.empty() || !between || !OverInside(other, use, allocation)) continue;
+    open = Without(open, other.begin, other.end);
+  }
+  return open;
 }
 
 void Judging::SettleAtAllocation(size_t j) {
@@ -160,7 +184,7 @@ void Judging::SettleAtAllocation(size_t j) {
     const Tenant& freed = tenant(pending.tenant);
     if (pending.freed > j || !CouldServe(freed, next)) continue;
     if (freed.owner != kNoLane && !pending.uses.empty()) Settle(&pending, j);
-    if (GetsBytesOf(freed, next)) MarkStruck(&pending, j);
+    MarkStruck(pending, j);
   }
 }
 
@@ -190,11 +214,12 @@ void Judging::ReportUses(Pending* pending, std::optional<size_t> allocation) {
     lifetime_uses_[id].insert(use.op);
     // Also what a race's edge orders before the owner's work by the time of the allocation.
     if (Before(by_then, storage, false).HasAll(use.done) || SeenThroughAssumed(id, use)) {
+      if (const auto hazard = StandingFor(*pending, use)) pending->told.push_back({*hazard, use});
       AddHazard("lifetime", id, use.op, pending->freed, true);
     } else if (Before(incidental, storage, true).HasAll(use.done)) {
       AddRemark("implicit-sync", tenant(id).name, pending->freed);
     } else {
-      pending->open_hazards.push_back(verdict_.hazards.size());
+      pending->told.push_back({verdict_.hazards.size(), use});
       AddHazard("lifetime", id, use.op, pending->freed, false);
       AssumeEdge(use.op, pending->freed, tenant(id).free_marker, storage);
     }
@@ -210,19 +235,32 @@ bool Judging::SeenThroughAssumed(TenantId id, const Use& use) {
          Before(seen, tenant(id).storage, false).HasAll(use.done);
 }
 
-void Judging::MarkStruck(Pending* pending, size_t allocation) {
-  const Tenant& freed = tenant(pending->tenant);
+// The hazard of the same free that a use belongs to which is not reported by itself: what its lane
+// had queued waits for the use. Where only a race would have to be mended for that, the race is it.
+std::optional<size_t> Judging::StandingFor(const Pending& pending, const Use& use) {
+  for (const Told& told : pending.told) {
+    const size_t first = verdict_.hazards[told.hazard].first;
+    const Nodes queued = timeline_.lanes().Tail(timeline_.nodes(first).lane, pending.freed);
+    if (Before(queued, 0, false).HasAll(use.done)) return told.hazard;
+  }
+  return std::nullopt;
+}
+
+// Struck: bytes of a use went to somebody who can work on them while it may still run, directly or
+// by way of others who had to wait for it.
+void Judging::MarkStruck(const Pending& pending, size_t allocation) {
+  const Tenant& freed = tenant(pending.tenant);
   Nodes targets = {timeline_.nodes(allocation).call};
   if (timeline_.op(allocation).kind == OpKind::kAllocAsync) {
     targets = {timeline_.nodes(allocation).start};  // in stream order: no work on it comes before
   }
   if (freed.owner != kNoLane) targets = OwnerAt(freed, allocation);
   const NodeSet known = Before(targets, 0, false);
-  for (size_t index : pending->open_hazards) {
-    Hazard& hazard = verdict_.hazards[index];
-    if (!known.Has(timeline_.nodes(hazard.first).done)) hazard.struck = true;
+  for (const Told& told : pending.told) {
+    Hazard& hazard = verdict_.hazards[told.hazard];
+    if (hazard.struck || known.HasAll(told.use.done)) continue;
+    hazard.struck = !OpenBytes(pending.tenant, told.use, allocation).empty();
   }
-  pending->open_hazards.clear();
 }
 
 }  // namespace ss::reference

@@ -214,15 +214,13 @@ void Judging::JudgeUseAfterFree(size_t b) {
     if (KnownAtFree(used, b)) continue;
     Note("19 use after free");
     lifetime_uses_[piece.tenant].insert(b);
-    if (!late_lanes_[piece.tenant].insert(timeline_.nodes(b).lane).second) {
-      AddHazard("lifetime", piece.tenant, b, used.freed, true);
-      continue;
-    }
+    const auto [reported, first] =
+        late_lanes_[piece.tenant].emplace(timeline_.nodes(b).lane, verdict_.hazards.size());
+    AddHazard("lifetime", piece.tenant, b, used.freed, !first);
     Pending late;
     late.tenant = piece.tenant;
     late.freed = used.freed;
-    late.open_hazards.push_back(verdict_.hazards.size());
-    AddHazard("lifetime", piece.tenant, b, used.freed, false);
+    late.told.push_back({reported->second, UseOf(b, piece.tenant)});
     pending_.push_back(late);
   }
 }

@@ -3,9 +3,7 @@
 #include <algorithm>
 
 namespace ss::reference {
-namespace {
 
-// What is left of `ranges` outside [begin, end).
 std::vector<Range> Without(const std::vector<Range>& ranges, uint64_t begin, uint64_t end) {
   std::vector<Range> rest;
   for (const Range& range : ranges) {
@@ -18,8 +16,6 @@ std::vector<Range> Without(const std::vector<Range>& ranges, uint64_t begin, uin
   }
   return rest;
 }
-
-}  // namespace
 
 TenantId Storage::Allocate(Tenant tenant) {
   tenant.storage = static_cast<StorageId>(tenants_.size() + 1);

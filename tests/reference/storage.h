@@ -47,6 +47,9 @@ struct Range {
   uint64_t begin = 0, end = 0;
 };
 
+// What is left of `ranges` outside [begin, end).
+std::vector<Range> Without(const std::vector<Range>& ranges, uint64_t begin, uint64_t end);
+
 class Storage {
  public:
   TenantId Allocate(Tenant tenant);
