@@ -93,8 +93,9 @@ void Checker::HandOver(Tenant& from, Tenant& to) const {
 // A later use of the same lane that the same finding stands for says all that an earlier one does.
 void Checker::AddOpenUse(Tenant& tenant, const Tenant::OpenUse& open) {
   std::erase_if(tenant.open_uses, [&](const Tenant::OpenUse& old) {
+    const bool same = old.shape == open.shape && old.access_begin == open.access_begin;
     return old.finding == open.finding && old.lane == open.lane && old.epoch <= open.epoch &&
-           open.begin <= old.begin && old.end <= open.end;
+           open.begin <= old.begin && old.end <= open.end && (open.shape == 0 || same);
   });
   tenant.open_uses.push_back(open);
 }
@@ -103,13 +104,18 @@ void Checker::AddOpenUses(Tenant& tenant, const Use& use, size_t finding) {
   if (finding == kNoFinding || !tenant.freed) return;  // used too early: no part of the free
   for (const auto& [begin, end] : use.bytes) {
     AddOpenUse(tenant, {use.entry.lane, use.entry.epoch, use.entry.index, tenant.free_index,
-                        finding, begin, end});
+                        finding, begin, end, use.entry.begin, use.entry.end, use.entry.shape});
   }
 }
 
 void Checker::Strike(Tenant& tenant, const Clock& now) {
   for (const Tenant::OpenUse& open : tenant.open_uses) {
-    if (now.Get(open.lane) < open.epoch) MarkStruck(tenant, open);
+    if (now.Get(open.lane) >= open.epoch) continue;
+    const Shape* shape = open.shape == 0 ? nullptr : &program_.shapes.Get(open.shape);
+    const Touched touched{open.access_begin, open.access_end, shape};
+    const Touched part{open.begin, open.end};
+    const bool gap = Meet(touched, part, open.begin, open.end) == Meeting::kApart;
+    if (!gap) MarkStruck(tenant, open);
   }
 }
 

@@ -50,7 +50,9 @@ struct alignas(64) Tenant {
     size_t index = 0;        // the use's operation
     size_t other_index = 0;  // the free
     size_t finding = 0;
-    uint64_t begin = 0, end = 0;
+    uint64_t begin = 0, end = 0;  // a part of what it touched:
+    uint64_t access_begin = 0, access_end = 0;
+    ShapeId shape = 0;
   };
   std::vector<OpenUse> open_uses;
   std::vector<size_t>

@@ -29,6 +29,14 @@ TEST(Struck, BytesThatTheUseTouched) {
   EXPECT_FALSE(Strikes(use + "alloc B 4K on late at S[0K:4K]\n"));
 }
 
+TEST(Struck, RowsOfTheUseAndNotWhatIsBetweenThem) {
+  const std::string use = "user: kernel k read A[0:1K pitch 4K rows 2]\nfree A\n";
+  EXPECT_TRUE(Strikes(use + "alloc B 4K on late at S[4K:8K]\n"));
+  EXPECT_FALSE(Strikes(use + "alloc B 2K on late at S[2K:4K]\n"));
+  EXPECT_TRUE(Strikes(use + "alloc other 2K on owner\nalloc B 2K on user at S[4K:6K]\nfree B\n" +
+                      "alloc C 4K on late at S[2K:6K]\n"));
+}
+
 TEST(Struck, BytesOfAUseThatTheReportedOneStandsFor) {
   const std::string uses =
       "user: kernel one read A[4K:8K]\n"
