@@ -65,6 +65,10 @@ class Explainer {
   const Op& At(size_t index) const { return (*tape_.ops)[index]; }
   static size_t Stop(size_t from) { return from > kLookBack ? from - kLookBack : 0; }
   std::string StreamName(StreamId id) const { return names_.StreamIn(finding_, id); }
+  // A wait of a context is one of each of its streams, a record over it one behind each of them.
+  bool On(const Op& op, StreamId stream) const {
+    return names_.contexts().Includes(op.stream, stream);
+  }
 
   template <typename... T>
   void Say(int rank, size_t at, fmt::format_string<T...> format, T&&... values) {
@@ -83,7 +87,7 @@ class Explainer {
     std::vector<Covered> waits;
     for (size_t i = before; i-- > Stop(before) && waits.size() < 8;) {
       const Op& op = At(i);
-      if (op.kind != OpKind::kStreamWaitEvent || op.stream != stream) continue;
+      if (op.kind != OpKind::kStreamWaitEvent || !On(op, stream)) continue;
       waits.push_back({i, RecordBefore(op.object, i)});
     }
     return waits;
@@ -102,13 +106,13 @@ class Explainer {
           Say(kUnrecorded, wait.wait, "{} waits at op {} for an event that was never recorded",
               consumer.name, At(wait.wait).id);
         }
-      } else if (At(wait.record).stream == producer.stream && wait.record < first) {
+      } else if (On(At(wait.record), producer.stream) && wait.record < first) {
         Say(2, wait.wait,
             "{} last waited for {} at op {} (recorded at op {}), before op {} was queued",
             consumer.name, producer.name, At(wait.wait).id, At(wait.record).id, At(first).id);
         if (fill) Say(2, first, "the allocation and its fill lie between the wait and the use");
         break;
-      } else if (At(wait.record).stream != producer.stream && wait.wait > first) {
+      } else if (!On(At(wait.record), producer.stream) && wait.wait > first) {
         OtherStream(wait, first, producer, consumer, told);
       }
     }
@@ -135,7 +139,7 @@ class Explainer {
                    std::set<StreamId>& told) {
     const Op& record = At(wait.record);
     const size_t replaced = RecordBefore(record.object, wait.record);
-    if (replaced != kNone && replaced > first && At(replaced).stream == producer.stream) {
+    if (replaced != kNone && replaced > first && On(At(replaced), producer.stream)) {
       Say(0, wait.record,
           "the event recorded behind op {} at op {} was recorded again on {} at op {}, before {} "
           "waited "
@@ -174,9 +178,9 @@ class Explainer {
     const size_t end = std::min(tape_.ops->size(), second + kLookAhead);
     for (size_t i = second + 1; i < end; ++i) {
       const Op& op = At(i);
-      if (op.kind != OpKind::kStreamWaitEvent || op.stream != consumer.stream) continue;
+      if (op.kind != OpKind::kStreamWaitEvent || !On(op, consumer.stream)) continue;
       const size_t record = RecordBefore(op.object, i);
-      if (record == kNone || record < first || At(record).stream != producer.stream) continue;
+      if (record == kNone || record < first || !On(At(record), producer.stream)) continue;
       return Say(4, i, "{} waits for {} only at op {}, behind op {}", consumer.name, producer.name,
                  op.id, At(second).id);
     }
@@ -215,7 +219,7 @@ class Explainer {
     const Op& free = At(at.second_index);
     const std::string &user = finding_.first.lane, &owner = finding_.buffer.owner;
     for (const Covered& wait : WaitsBefore(finding_.buffer.owner_stream, at.second_index)) {
-      if (owner.empty() || wait.record == kNone || At(wait.record).stream != finding_.first.stream)
+      if (owner.empty() || wait.record == kNone || !On(At(wait.record), finding_.first.stream))
         continue;
       Say(0, wait.wait,
           "the last wait of {} for {} before the free is op {}, and op {} was queued "
@@ -238,10 +242,9 @@ class Explainer {
     const size_t end = std::min(tape_.ops->size(), at.second_index + kLookAhead);
     for (size_t i = at.second_index + 1; i < end && !owner.empty(); ++i) {
       const Op& op = At(i);
-      if (op.kind != OpKind::kStreamWaitEvent || op.stream != finding_.buffer.owner_stream)
-        continue;
+      if (op.kind != OpKind::kStreamWaitEvent || !On(op, finding_.buffer.owner_stream)) continue;
       const size_t record = RecordBefore(op.object, i);
-      if (record == kNone || At(record).stream != finding_.first.stream) continue;
+      if (record == kNone || !On(At(record), finding_.first.stream)) continue;
       if (record > at.first_index) {
         return Say(1, i, "{} waits for {} only at op {}, behind the free", owner, user, op.id);
       }

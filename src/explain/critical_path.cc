@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "src/program/contexts.h"
+
 namespace ss {
 namespace {
 
@@ -12,6 +14,7 @@ class Walker {
     switch (op.kind) {
       case OpKind::kStreamCreate:
         types_[op.stream] = static_cast<StreamType>(op.aux);
+        contexts_.Learn(op);
         break;
       case OpKind::kKernel:
       case OpKind::kCopy:
@@ -55,10 +58,17 @@ class Walker {
     cost_.delay += lane;
   }
 
-  // Rule 4: legacy waits for all blocking streams, and they for it.
+  // Rule 4: legacy waits for all blocking streams, and they for it. Rule 15: a record over a
+  // context comes behind all its streams, and what it was made to wait for before whatever they do.
   uint64_t StartOn(const Op& op) {
     uint64_t start = std::max(streams_[op.stream], hosts_[op.host]);
     const StreamType type = types_[op.stream];
+    if (type == StreamType::kContext) {
+      for (const auto& [stream, depth] : streams_) {
+        if (contexts_.Includes(op.stream, stream)) Raise(start, depth);
+      }
+    }
+    contexts_.ForEachWhole(op.stream, [&](StreamId whole) { Raise(start, streams_[whole]); });
     if (type == StreamType::kLegacy) Raise(start, blocking_);
     if (type == StreamType::kBlocking || type == StreamType::kPerThread) Raise(start, legacy_);
     return start;
@@ -87,6 +97,7 @@ class Walker {
   }
 
   std::unordered_map<StreamId, StreamType> types_;
+  ContextMap contexts_;
   std::unordered_map<StreamId, uint64_t> streams_;
   std::unordered_map<EventId, uint64_t> events_;
   std::unordered_map<uint32_t, uint64_t> flags_;

@@ -125,6 +125,11 @@ class Artist {
     return at->second;
   }
 
+  static const char* KindOf(StreamType type) {
+    if (type == StreamType::kContext) return "context";
+    return type == StreamType::kGraph ? "graph branch" : "stream";
+  }
+
   // A per-thread stream is one lane a thread.
   uint32_t StreamLane(StreamId stream, HostId host) {
     const StreamFacts& facts = streams_[stream];
@@ -133,8 +138,7 @@ class Artist {
     if (fresh) {
       std::string name = facts.name ? Text(facts.name) : fmt::format("stream#{}", stream);
       if (per_thread && host != 0) name += "@" + Text(hosts_[host].name);
-      at->second = AddLane(name, facts.type == StreamType::kGraph ? "graph branch" : "stream",
-                           hosts_[host].rank);
+      at->second = AddLane(name, KindOf(facts.type), hosts_[host].rank);
     }
     return at->second;
   }

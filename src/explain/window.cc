@@ -82,9 +82,12 @@ class Window {
   }
 
   bool Concerns(StreamId stream) const {
-    return stream != 0 &&
-           (stream == finding_.first.stream || stream == finding_.second.stream ||
-            stream == finding_.reuse.stream || stream == finding_.buffer.owner_stream);
+    if (stream == 0) return false;
+    for (StreamId own : {finding_.first.stream, finding_.second.stream, finding_.reuse.stream,
+                         finding_.buffer.owner_stream}) {
+      if (names_.contexts().Includes(stream, own)) return true;
+    }
+    return false;
   }
 
   bool Key(size_t i) const {
@@ -198,6 +201,7 @@ LaneNames::LaneNames(const Tape& tape) {
       if (!first_rank) first_rank = op.aux;
       several_ranks_ |= op.aux != *first_rank;
     }
+    if (op.kind == OpKind::kStreamCreate) contexts_.Learn(op);
     if (op.name == 0) continue;
     if (op.kind == OpKind::kStreamCreate) streams_[op.stream] = tape.names->strings.Get(op.name);
     if (op.kind == OpKind::kHostBegin) hosts_[op.host] = tape.names->strings.Get(op.name);

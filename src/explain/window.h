@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "src/explain/replay.h"
+#include "src/program/contexts.h"
 #include "src/program/finding.h"
 
 namespace ss {
@@ -19,9 +20,11 @@ class LaneNames {
   bool several_ranks() const { return several_ranks_; }
   // As the finding's own operations name it, where it is one of theirs.
   std::string StreamIn(const Finding& finding, StreamId stream) const;
+  const ContextMap& contexts() const { return contexts_; }
 
  private:
   std::unordered_map<StreamId, std::string> streams_;
+  ContextMap contexts_;
   std::unordered_map<HostId, std::string> hosts_;
   std::unordered_map<HostId, uint32_t> ranks_;
   bool several_ranks_ = false;

@@ -7,6 +7,7 @@ namespace {
 
 constexpr uint32_t kMaxDevice = 1023;
 constexpr size_t kMaxHosts = 0xffff;
+constexpr uint32_t kMaxGreenContexts = 0xffff - 1 - kMaxDevice;  // 16 bits, with all devices' own
 
 }  // namespace
 
@@ -29,42 +30,107 @@ uint32_t Parser::DeviceNumber() {
       at_.Number(fmt::format("a device, 0 to {}", kMaxDevice), kMaxDevice));
 }
 
-StreamType Parser::StreamTypeClause() {
-  if (at_.Accept("blocking")) return StreamType::kBlocking;
-  if (at_.Accept("legacy")) return StreamType::kLegacy;
-  if (at_.Accept("per-thread")) return StreamType::kPerThread;
-  at_.Accept("nonblocking");
-  return StreamType::kNonBlocking;
+bool Parser::StreamTypeClause(std::optional<StreamType>* type) {
+  static const std::map<std::string_view, StreamType> kTypes = {
+      {"nonblocking", StreamType::kNonBlocking},
+      {"blocking", StreamType::kBlocking},
+      {"legacy", StreamType::kLegacy},
+      {"per-thread", StreamType::kPerThread}};
+  const auto named = type->has_value() ? kTypes.end() : kTypes.find(at_.Peek().text);
+  if (named == kTypes.end()) return false;
+  at_.Take();
+  *type = named->second;
+  return true;
+}
+
+void Parser::RefuseUsedStreamName(const Token& name) {
+  RefuseUsedLane(name);
+  if (events_.count({Scope().rank, name.text})) Refuse(name, "a new name; this one is an event's");
+  if (name.text == "device") Refuse(name, "another name: 'sync device' is the device's");
+}
+
+// Clauses come in any order. A context is of one device.
+void Parser::StreamClauses(Stream& stream) {
+  bool placed = false;
+  std::optional<StreamType> type;
+  while (!at_.AtEnd()) {
+    if (!placed && at_.Accept("device")) {
+      placed = true;
+      stream.device = stream.context = DeviceNumber();
+    } else if (!placed && at_.Accept("context")) {
+      placed = true;
+      const Token name = at_.Name("a context declared above");
+      const Stream* home = FindStream(name.text);
+      if (home == nullptr || home->type != StreamType::kContext)
+        Refuse(name, "a context declared above");
+      stream.device = home->device;
+      stream.context = home->context;
+      stream.green = home->green;
+    } else if (!StreamTypeClause(&type)) {
+      Refuse(at_.Peek(), "nonblocking, blocking, legacy, per-thread, 'device N' or 'context C'");
+    }
+  }
+  stream.type = type.value_or(StreamType::kNonBlocking);
 }
 
 void Parser::DeclareStream() {
   Token name = at_.Name("a name for the stream");
-  RefuseUsedLane(name);
-  if (events_.count({Scope().rank, name.text})) Refuse(name, "a new name; this one is an event's");
-  if (name.text == "device") Refuse(name, "another name: 'sync device' is the device's");
+  RefuseUsedStreamName(name);
   Stream stream;
-  if (at_.Accept("device")) stream.device = DeviceNumber();  // clauses come in any order
   const Token type = at_.Peek();
-  stream.type = StreamTypeClause();
-  if (!stream.device && at_.Accept("device")) stream.device = DeviceNumber();
-  if (!at_.AtEnd()) Refuse(at_.Peek(), "nonblocking, blocking, legacy, per-thread or 'device N'");
-  RefuseSecondDefault(type, stream);
+  StreamClauses(stream);
+  const bool on_its_own =
+      stream.type == StreamType::kNonBlocking || stream.type == StreamType::kLegacy;
+  if (stream.green && !on_its_own)
+    Refuse(type, "nonblocking or legacy: a green context has no others");
+  RefuseSecondOfContext(type, stream);
+  AddStream(name, stream);
+}
+
+void Parser::AddStream(const Token& name, Stream stream) {
   stream.id = next_stream_++;
   Scope().streams[name.text] = stream;
   Op& op = Emit(OpKind::kStreamCreate, name.text);
   op.stream = stream.id;
   op.aux = static_cast<uint32_t>(stream.type);
-  op.value = stream.device | uint64_t{stream.device} << 16 | uint64_t{Scope().rank} << 32;
+  op.value = stream.device | uint64_t{stream.context} << 16 | uint64_t{Scope().rank} << 32;
+  if (stream.green) op.object = stream.device + 1;
 }
 
-// A context has one legacy and one per-thread default stream; two names would be two lanes for one
-// stream.
-void Parser::RefuseSecondDefault(const Token& name, const Stream& stream) {
-  if (stream.type != StreamType::kLegacy && stream.type != StreamType::kPerThread) return;
+// The device's primary context, or a green one of it.
+void Parser::DeclareContext() {
+  Token name = at_.Name("a name for the context");
+  RefuseUsedStreamName(name);
+  Stream whole;
+  whole.type = StreamType::kContext;
+  bool device = false;
+  while (!at_.AtEnd()) {
+    if (!whole.green && at_.Accept("green")) {
+      whole.green = true;
+    } else if (!device && at_.Accept("device")) {
+      device = true;
+      whole.device = DeviceNumber();
+    } else {
+      Refuse(at_.Peek(), "'green' or 'device N'");
+    }
+  }
+  if (whole.green && green_contexts_ == kMaxGreenContexts)
+    Refuse(name, fmt::format("at most {} green contexts", kMaxGreenContexts));
+  whole.context = whole.green ? kMaxDevice + ++green_contexts_ : whole.device;
+  RefuseSecondOfContext(name, whole);
+  AddStream(name, whole);
+}
+
+// A context has one legacy and one per-thread default stream, and one name; two would be two lanes
+// for one.
+void Parser::RefuseSecondOfContext(const Token& token, const Stream& stream) {
+  if (stream.type == StreamType::kNonBlocking || stream.type == StreamType::kBlocking) return;
   for (const auto& [other_name, other] : Scope().streams) {
-    if (other.ended_line || other.type != stream.type || other.device != stream.device) continue;
-    Refuse(name, fmt::format("another type: '{}' is this device's default stream of that kind",
-                             other_name));
+    if (other.ended_line || other.type != stream.type || other.context != stream.context) continue;
+    if (stream.type == StreamType::kContext)
+      Refuse(token, fmt::format("'green': '{}' is the device's primary context", other_name));
+    Refuse(token, fmt::format("another type: '{}' is this context's default stream of that kind",
+                              other_name));
   }
 }
 

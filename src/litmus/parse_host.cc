@@ -6,17 +6,13 @@ namespace ss::litmus {
 
 void Parser::Sync() {
   RefuseInCapture(at_.Previous(), "the work being captured does not run yet");
-  Token name = at_.Name("a stream, an event or 'device'");
+  Token name = at_.Name("a stream, a context, an event or 'device'");
   if (name.text == "device") {
-    uint32_t device = at_.AtEnd() || at_.Sees("as") ? 0 : DeviceNumber();
-    StringId label = LabelAndEnd();
-    Op& op = Emit(OpKind::kDeviceSync, "sync");
-    op.aux = device;
-    op.value = Scope().rank;
-    op.label = label;
-    return;
+    return SyncDevice(at_.AtEnd() || at_.Sees("as") ? 0 : DeviceNumber(), 0);
   }
   const Stream* stream = at_.Sees("@") ? nullptr : FindStream(name.text);
+  if (stream && stream->type == StreamType::kContext)
+    return SyncDevice(stream->device, stream->context + 1);
   EventId event = stream ? 0 : UseEvent(name);
   StringId label = LabelAndEnd();
   Op& op = Emit(stream ? OpKind::kStreamSync : OpKind::kEventSync, "sync");
@@ -25,10 +21,20 @@ void Parser::Sync() {
   op.label = label;
 }
 
+void Parser::SyncDevice(uint32_t device, uint32_t context) {
+  StringId label = LabelAndEnd();
+  Op& op = Emit(OpKind::kDeviceSync, "sync");
+  op.aux = device;
+  op.value = Scope().rank;
+  op.object = context;
+  op.label = label;
+}
+
 void Parser::Query() {
   RefuseInCapture(at_.Previous(), "the work being captured does not run yet");
   Token name = at_.Name("a stream or an event");
   const Stream* stream = at_.Sees("@") ? nullptr : FindStream(name.text);
+  if (stream && stream->type == StreamType::kContext) Refuse(name, "a stream or an event");
   EventId event = stream ? 0 : UseEvent(name);
   bool not_ready = at_.Sees("notready");
   if (!not_ready && !at_.Sees("done")) Refuse(at_.Peek(), "'done' or 'notready'");

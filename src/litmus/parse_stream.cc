@@ -41,8 +41,12 @@ void Parser::StreamOperation(const Token& lane) {
            "memset_async, "
            "record, wait, wait_stream, host_fn, signal, await, launch or collective");
   }
-  // A wait may be what brings the stream into a capture: it checks for itself.
   bool waits = at_.Sees("wait") || at_.Sees("wait_stream");
+  if (UseStream(lane).type == StreamType::kContext) {
+    if (!waits && !at_.Sees("record")) Refuse(at_.Peek(), "'record', 'wait' or 'wait_stream'");
+    RefuseInCapture(lane, "a context cannot be captured");
+  }
+  // A wait may be what brings the stream into a capture: it checks for itself.
   if (!waits) RefuseUncaptured(lane);
   (this->*operation->second)(lane);
 }
@@ -85,7 +89,7 @@ void Parser::Memset(const Token& lane) {
 void Parser::Record(const Token& lane) {
   at_.Take();
   EventId event = UseEvent(at_.Name("an event"));
-  bool external = at_.Accept("external");
+  bool external = External(lane);
   Clauses clauses{{}, LabelAndEnd()};
   if (capture_ && !external) capture_->events.insert(event);
   if (capture_ && external) capture_->events.erase(event);  // its newest record is outside now
@@ -99,7 +103,7 @@ void Parser::Wait(const Token& lane) {
   Token name = at_.Name("an event");
   if (!at_.Sees("@") && FindStream(name.text)) return WaitForStream(lane, name);
   EventId event = UseEvent(name);
-  bool external = at_.Accept("external");
+  bool external = External(lane);
   Clauses clauses{{}, LabelAndEnd()};
   CaptureWait(lane, name, event, external);
   Op& op = EmitOn(lane, OpKind::kStreamWaitEvent, "wait", clauses);
@@ -107,9 +111,13 @@ void Parser::Wait(const Token& lane) {
   op.flags = external ? kExternal : kNoFlags;
 }
 
+bool Parser::External(const Token& lane) {
+  return UseStream(lane).type != StreamType::kContext && at_.Accept("external");
+}
+
 void Parser::WaitStream(const Token& lane) {
   at_.Take();
-  WaitForStream(lane, StreamName());
+  WaitForStream(lane, StreamOrContextName());
 }
 
 void Parser::WaitForStream(const Token& lane, const Token& producer) {

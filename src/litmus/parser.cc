@@ -67,6 +67,7 @@ const std::map<std::string_view, Parser::Handler>& Parser::Statements() {
       {"title", &Parser::Title},
       {"mode", &Parser::Mode},
       {"stream", &Parser::DeclareStream},
+      {"context", &Parser::DeclareContext},
       {"destroy", &Parser::DestroyStream},
       {"host", &Parser::DeclareHost},
       {"rank", &Parser::DeclareRank},
@@ -196,6 +197,14 @@ Stream* Parser::FindStream(const std::string& name) {
 }
 
 Token Parser::StreamName() {
+  Token name = StreamOrContextName();
+  if (UseStream(name).type == StreamType::kContext) {
+    Refuse(name, "a stream declared above", fmt::format("{} is a context", Quoted(name)));
+  }
+  return name;
+}
+
+Token Parser::StreamOrContextName() {
   Token name = at_.Name("a stream declared above");
   UseStream(name);
   return name;

@@ -86,6 +86,7 @@ class Parser {
   void Closing(Op& op) { op.label = LabelAndEnd(); }
   Stream* FindStream(const std::string& name);  // a live one
   Token StreamName();
+  Token StreamOrContextName();
   Stream& UseStream(const Token& name);
   HostId UseHost(const Token& name);
   EventId UseEvent(const Token& name);
@@ -96,11 +97,15 @@ class Parser {
   void Title();
   void Mode();
   void DeclareStream();
+  void DeclareContext();
+  void StreamClauses(Stream& stream);
+  void AddStream(const Token& name, Stream stream);
+  void RefuseUsedStreamName(const Token& name);
   void DestroyStream();
   void DeclareHost();
   void DeclareRank();
-  StreamType StreamTypeClause();
-  void RefuseSecondDefault(const Token& name, const Stream& stream);
+  bool StreamTypeClause(std::optional<StreamType>* type);
+  void RefuseSecondOfContext(const Token& name, const Stream& stream);
   HostId AddHost(const std::string& name, uint32_t rank);
   uint32_t DeviceNumber();
 
@@ -153,6 +158,7 @@ class Parser {
   void Memset(const Token& lane);
   void Record(const Token& lane);
   void Wait(const Token& lane);
+  bool External(const Token& lane);
   void WaitStream(const Token& lane);
   void WaitForStream(const Token& lane, const Token& producer);
   void HostFunction(const Token& lane);
@@ -170,6 +176,7 @@ class Parser {
 
   // parse_host.cc
   void Sync();
+  void SyncDevice(uint32_t device, uint32_t context);
   void Query();
   void Handoff();
   void HostAccess();
@@ -219,6 +226,7 @@ class Parser {
   std::optional<Capture> capture_;
   HostId next_host_ = 0;
   StreamId next_stream_ = 1;
+  uint32_t green_contexts_ = 0;
   EventId next_event_ = 1;
   std::map<std::pair<uint32_t, std::string>, EventId> events_;  // by rank and name
 };

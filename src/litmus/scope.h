@@ -16,6 +16,8 @@ struct Stream {
   StreamType type = StreamType::kNonBlocking;
   uint32_t device = 0;
   uint32_t ended_line = 0;  // of `destroy`; 0 = it lives
+  uint32_t context = 0;     // its number: of a device's primary one the device's
+  bool green = false;
 };
 
 // One tenancy of a range; the bytes that views and buffer names stand for.

@@ -99,6 +99,7 @@ void Order::LearnStream(Host& host, const Stream& stream) {
 
 // Rule 4. A destroyed stream has handed its work over in Destroy().
 void Order::JoinImplicit(Stream& stream) {
+  JoinContext(stream);
   if (ApartFromLegacy(stream.type)) return;
   Context& context = *stream.home;
   if (stream.type == StreamType::kLegacy) {
@@ -316,12 +317,14 @@ Step Order::HostWork(Host& host) {
 void Order::Record(const Op& op, size_t index, Host& host) {
   Stream* stream = FindStream(op.stream, op.host);
   if (stream == nullptr) return;
-  Prepare(*stream, host);
+  const bool whole = stream->type == StreamType::kContext;
+  if (!whole) Prepare(*stream, host);
   stream->last = {};
   Event& event = events_[op.object];
   if (event.recorded && !RuleOn(Rule::kLatestRecord)) return;
   event.recorded = true;
   event.snapshot = Take(*stream);
+  if (whole) RecordContext(*stream, host, &event.snapshot);
   event.producer = op.stream;
   event.record_index = index;
 }
@@ -427,7 +430,8 @@ void Order::SyncDevice(const Op& op, Host& host) {
   if (!RuleOn(Rule::kSyncAcquires)) return;
   for (auto& [key, stream] : streams_) {
     bool device = stream->device == op.aux || !RuleOn(Rule::kDeviceSyncOneDevice);
-    bool context = op.object == 0 || (stream->context & 0xffff) == op.object - 1;
+    auto home = contexts_.find((op.object - 1) | op.value << 16);
+    bool context = op.object == 0 || (home != contexts_.end() && home->second.Includes(*stream));
     if (device && context && stream->rank == op.value) LearnOrDefer(op, host, Take(*stream));
   }
 }

@@ -48,7 +48,7 @@ struct UserSet {
 // Which streams the legacy stream does not order (rule 4). A graph's branches have the order of its
 // launch alone.
 inline bool ApartFromLegacy(StreamType type) {
-  return type == StreamType::kGraph ||
+  return type == StreamType::kGraph || type == StreamType::kContext ||
          (type == StreamType::kNonBlocking && RuleOn(Rule::kNonBlockingApart));
 }
 
@@ -77,6 +77,7 @@ struct Stream {
   // What the stream has already joined, so that a repeated join costs one comparison.
   uint64_t joined_host_version = 0;
   uint64_t joined_legacy_version = 0;
+  uint64_t joined_context_version = 0;
   uint64_t version = 1;  // grows with every change of epoch or base
   UserSet users;
 
@@ -150,6 +151,12 @@ struct Lane {
 struct Context {
   Stream* legacy = nullptr;
   std::vector<Stream*> blocking;
+  // Of type kContext, null until there is an event over the context. Its base is what the context
+  // was made to wait for.
+  Stream* whole = nullptr;
+  Context* primary = nullptr;  // of a green context
+
+  bool Includes(const Stream& stream) const;
 };
 
 // Where and when an operation runs. `start` is what is complete before it begins.
@@ -271,6 +278,20 @@ class Order {
   void JoinInto(Stream& stream, const Stream& other);
   void Prepare(Stream& stream, Host& host);
   void JoinImplicit(Stream& stream);
+  void JoinContext(Stream& stream);
+  // The contexts' parts of what the stream waits for (rule 15). A graph's branches have the order
+  // of its launch.
+  template <typename F>
+  static void ForEachWait(const Stream& stream, F f) {
+    if (stream.type == StreamType::kGraph || !RuleOn(Rule::kContextWait)) return;
+    const Context* home = stream.home;
+    const Context* primary = home->primary;
+    for (const Context* context : {home, primary}) {
+      if (context == nullptr || context->whole == nullptr || context->whole == &stream) continue;
+      f(*context->whole);
+    }
+  }
+  void RecordContext(const Stream& whole, const Host& host, Snapshot* snapshot) const;
   void AddImplicit(const Stream& stream, Clock* clock) const;
   void WithImplicit(const Stream& stream, Clock* clock) const;
   void Stage(const Op& op, const Access* accesses, Stream& stream, const Host& host, Step* step);
@@ -278,6 +299,7 @@ class Order {
   uint64_t Count(Stream& stream, LaneId* lane);
   void Create(const Op& op);
   void Destroy(const Op& op);
+  Context* HomeOf(const Op& op);
   Stream* MakeStream(const Op& op, HostId thread);
   Stream* LookUpStream(StreamId id, HostId host);
   static uint64_t StreamKey(StreamId id, bool per_thread, HostId host) {

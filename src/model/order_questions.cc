@@ -29,6 +29,7 @@ void Order::AddImplicit(const Stream& stream, Clock* clock) const {
     clock->Join(*other.base);
     clock->Raise(other.lane, other.epoch);
   };
+  ForEachWait(stream, add);
   const Context& context = *stream.home;
   if (stream.type == StreamType::kLegacy) {
     if (!RuleOn(Rule::kLegacyWaitsBlocking)) return;
@@ -81,7 +82,9 @@ bool Order::NextStartKnows(const Stream& stream, LaneId lane, uint64_t epoch) co
   auto knows = [&](const Stream& other) {
     return (other.lane == lane && other.epoch >= epoch) || other.base->Get(lane) >= epoch;
   };
-  if (knows(stream)) return true;
+  bool waits = false;
+  ForEachWait(stream, [&](const Stream& whole) { waits = waits || knows(whole); });
+  if (waits || knows(stream)) return true;
   const Context& context = *stream.home;
   if (stream.type == StreamType::kLegacy) {
     if (!RuleOn(Rule::kLegacyWaitsBlocking)) return false;

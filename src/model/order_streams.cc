@@ -10,7 +10,7 @@ Stream* Order::MakeStream(const Op& op, HostId thread) {
   stream->id = op.stream;
   stream->type = static_cast<StreamType>(op.aux);
   stream->context = op.value >> 16;
-  stream->home = &contexts_[stream->context];
+  stream->home = HomeOf(op);
   stream->device = static_cast<uint32_t>(op.value & 0xffff);
   stream->rank = static_cast<uint32_t>(op.value >> 32);
   stream->name = op.name;
@@ -38,7 +38,7 @@ void Order::Create(const Op& op) {
     }
     return;
   }
-  Context& context = contexts_[op.value >> 16];
+  Context& context = *HomeOf(op);
   if (type == StreamType::kLegacy && context.legacy != nullptr) {
     aliases_[op.stream] = context.legacy;
     return;
@@ -56,6 +56,7 @@ void Order::Create(const Op& op) {
     context.blocking.push_back(stream);
   }
   if (type == StreamType::kLegacy) context.legacy = stream;
+  if (type == StreamType::kContext) context.whole = stream;
 }
 
 Stream* Order::LookUpStream(StreamId id, HostId host) {
@@ -94,6 +95,7 @@ void Order::Retire(Stream* stream) {
     JoinInto(*legacy, *stream);
   }
   std::erase(blocking, stream);
+  if (stream->home->whole == stream) stream->home->whole = nullptr;
   retired_lanes_.push_back(stream->lane);
 }
 

@@ -38,6 +38,10 @@ namespace ss {
   X(AwaitAcquires, "11", "an await acquires the signal that it can match")                \
   X(HostAccessChecked, "12", "CPU accesses need the device's work acquired")              \
   X(Programmatic, "13", "a programmatic launch starts with its predecessor's start")      \
+  X(GreenApart, "15a", "a green context is a context of its own")                         \
+  X(GreenInPrimary, "15b", "the primary context includes its green contexts")             \
+  X(ContextRecord, "15c", "a record over a context covers all its streams")               \
+  X(ContextWait, "15d", "a wait of a context holds up all its streams, later ones too")   \
   X(FreeIncidental, "16a", "cudaFree synchronises only incidentally")                     \
   X(FreeHostJudged, "16b", "cudaFreeHost does not synchronise")                           \
   X(UseAfterAllocAsync, "17a", "a use is ordered after cudaMallocAsync")                  \

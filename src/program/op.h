@@ -59,7 +59,8 @@ enum class OpKind : uint8_t {
   // Life cycle. kHostBegin and kStreamCreate come again, with the same id and a new name, for a
   // rename.
   kHostBegin,      // host thread `host` (name) appears; aux = rank
-  kStreamCreate,   // stream, name; aux = StreamType, value = device | context << 16 | rank << 32
+  kStreamCreate,   // stream, name; aux = StreamType, value = device | context << 16 | rank << 32;
+                   // object = of a green context: the number of its primary one + 1
   kStreamDestroy,  // stream
   kEventDestroy,   // object = event
   // Later rules (SEMANTICS 11, 14, 23): parsed, lowered, and modelled where `Capabilities` says so.
@@ -138,8 +139,9 @@ enum class MemoryKind : uint8_t {
   kCaching,
   kPool
 };
-// kGraph: a branch of a graph's launches, named GRAPH/STREAM; never made by a program.
-enum class StreamType : uint8_t { kNonBlocking, kBlocking, kLegacy, kPerThread, kGraph };
+// kGraph: a branch of a graph's launches, named GRAPH/STREAM; never made by a program. kContext:
+// all streams of a context at once, for events over it (SEMANTICS 15): nothing runs there.
+enum class StreamType : uint8_t { kNonBlocking, kBlocking, kLegacy, kPerThread, kGraph, kContext };
 enum class CollectiveKind : uint8_t {
   kAllReduce,
   kAllGather,

@@ -42,5 +42,17 @@ TEST(Cause, TimelineTellsRanksApart) {
   EXPECT_EQ(waits, 1u);
 }
 
+// A wait of the consumer's context is one of its own, a record over the producer's one behind it.
+TEST(Cause, NamesTheWaitsOfContexts) {
+  std::vector<Finding> findings = FindingsOf(
+      FromLitmus("context P\ncontext G green\nstream a\nstream g context G\nalloc X 4K device\n"
+                 "P: record E\nG: wait E\na: kernel k write X\ng: kernel l read X\n"));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].root_cause,
+            "g last waited for a at op 8 (recorded at op 7), before op 9 was queued");
+  const auto waits = [](const Site& site) { return site.kind == OpKind::kStreamWaitEvent; };
+  EXPECT_EQ(std::count_if(findings[0].timeline.begin(), findings[0].timeline.end(), waits), 1);
+}
+
 }  // namespace
 }  // namespace ss

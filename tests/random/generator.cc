@@ -45,6 +45,7 @@ void Generator::Declare() {
   profile_.ranges = rng_.Percent(15) ? rng_.Between(2, 6) : 0;
   profile_.rows = rng_.Percent(20) ? rng_.Between(5, 25) : 0;
   profile_.flags = rng_.Percent(12) ? rng_.Between(2, 8) : 0;
+  profile_.contexts = rng_.Percent(15) ? rng_.Between(4, 10) : 0;
   devices_ = rng_.Percent(20) ? 2 : 1;
   for (int extra = rng_.Percent(45) ? rng_.Between(1, 2) : 0; extra > 0; --extra) {
     hosts_.push_back(extra == 2 ? "watchdog" : "worker");
@@ -67,11 +68,8 @@ void Generator::DeclareStreams() {
   }
   if (implicit) streams_.push_back({"legacy", "legacy", 0});
   if (rng_.Percent(implicit ? 40 : 10)) streams_.push_back({"mine", "per-thread", 0});
-  for (const Stream& stream : streams_) {
-    std::string line = "stream " + stream.name;
-    if (!stream.type.empty()) line += " " + stream.type;
-    Emit(line + (stream.device ? " device 1" : ""));
-  }
+  DeclareContexts();
+  for (const Stream& stream : streams_) Emit(Declaration(stream));
 }
 
 std::vector<Generator::Choice> Generator::Choices() const {
@@ -105,6 +103,11 @@ std::vector<Generator::Choice> Generator::Choices() const {
           {Legacy() ? p.idioms / 2 : 0, &G::LegacyBarrier},
           {p.graphs, &G::CaptureGraph},
           {p.graphs * 2, &G::LaunchGraph},
+          {p.contexts, &G::ContextRecord},
+          {p.contexts, &G::ContextWait},
+          {p.contexts / 2, &G::WaitForContext},
+          {p.contexts / 3, &G::ContextSync},
+          {p.contexts, &G::ContextBarrier},
           {p.ranges * 2, &G::Map},
           {p.ranges, &G::Unmap},
           {p.ranges * 2, &G::AllocAt},
@@ -230,7 +233,7 @@ void Generator::DestroyAndRedeclare() {
     if (buffer.owner == stream && !buffer.freed && buffer.kind != "device") return;
   }
   Emit("destroy " + s.name);
-  Emit("stream " + s.name + (s.device ? " device 1" : ""));
+  Emit(Declaration(s));
 }
 
 }  // namespace ss::random

@@ -28,6 +28,12 @@ class Generator {
     std::string name, type;
     int device = 0;
     bool live = true;
+    std::string context;  // a green one's name
+  };
+  struct Context {
+    std::string name;
+    bool green = false;
+    int device = 0;
   };
   struct Buffer {
     std::string name, kind;  // caching, pool, device, pinned, pageable, managed, view
@@ -52,8 +58,9 @@ class Generator {
     int graphs = 0;                                                 // weight
     int ranges = 0;                                                 // weight
     int flags = 0;                                                  // weight
-    int rows = 0;    // percent of the accesses: with gaps
-    int strays = 0;  // percent: accesses that ignore who owns or freed what
+    int rows = 0;      // percent of the accesses: with gaps
+    int contexts = 0;  // weight
+    int strays = 0;    // percent: accesses that ignore who owns or freed what
   };
   using Action = void (Generator::*)();
   struct Choice {
@@ -110,6 +117,14 @@ class Generator {
   void Await();
   void SignalAwait();
   std::string Flag();
+  // generator_context.cc
+  void DeclareContexts();
+  std::string Declaration(const Stream& stream) const;
+  void ContextRecord();
+  void ContextWait();
+  void WaitForContext();
+  void ContextSync();
+  void ContextBarrier();
   // generator_graph.cc
   void CaptureGraph();
   void CapturedWork(size_t stream);
@@ -140,6 +155,7 @@ class Generator {
   std::vector<std::string> events_;
   std::vector<std::string> graphs_;
   std::vector<Range> ranges_;
+  std::vector<Context> contexts_;
   int devices_ = 1;
   int names_ = 0;
 };

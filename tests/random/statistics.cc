@@ -11,7 +11,7 @@ namespace ss::random {
 namespace {
 
 constexpr int kRules[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
-                          12, 13, 14, 16, 17, 18, 19, 20, 22, 23};
+                          12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 23};
 
 double Share(uint64_t part, uint64_t whole) { return whole ? 100.0 * part / whole : 0; }
 

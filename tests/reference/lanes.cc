@@ -18,12 +18,22 @@ bool ImplicitlyOrdered(const Lane& a, const Lane& b) {
          (b.type == StreamType::kLegacy && Blocking(a.type));
 }
 
+// Rule 15: `whole` stands for the context that the stream is in, or for the one that includes that.
+bool HeldUp(const Lane& stream, const Lane& whole) {
+  if (whole.host_thread || whole.type != StreamType::kContext || &stream == &whole) return false;
+  if (stream.host_thread || stream.type == StreamType::kGraph) return false;
+  return whole.context == stream.context || whole.context == stream.primary;
+}
+
 }  // namespace
 
 bool LaneTable::DeclareStream(const Op& op, const std::string& name) {
   bool again = false;
   for (const auto& [id, other] : declared_) again |= other.name == name;
-  declared_[op.stream] = {static_cast<StreamType>(op.aux), op.value, name};
+  constexpr uint64_t kNumber = uint64_t{0xffff} << 16;
+  const uint64_t primary =
+      op.object == 0 ? kNoContext : (op.value & ~kNumber) | uint64_t{op.object - 1} << 16;
+  declared_[op.stream] = {static_cast<StreamType>(op.aux), op.value, primary, name};
   return again;
 }
 
@@ -61,6 +71,7 @@ LaneId LaneTable::StreamLane(StreamId stream, HostId host) {
     lane.host = key_host;
     lane.type = declared.type;
     lane.context = declared.context;
+    lane.primary = declared.primary;
     lane.name = LaneName(declared, key_host);
     lanes_.push_back(lane);
   }
@@ -91,7 +102,9 @@ Nodes LaneTable::Tail(LaneId lane, size_t at) const {
 Nodes LaneTable::Implicit(LaneId lane, size_t at) const {
   Nodes nodes;
   for (LaneId other = 0; other < lanes_.size(); ++other) {
-    if (!ImplicitlyOrdered(lanes_[lane], lanes_[other]) || lanes_[other].destroyed < at) continue;
+    const bool before =
+        ImplicitlyOrdered(lanes_[lane], lanes_[other]) || HeldUp(lanes_[lane], lanes_[other]);
+    if (!before || lanes_[other].destroyed < at) continue;
     for (Node node : Tail(other, at)) nodes.push_back(node);
   }
   return nodes;
@@ -110,7 +123,20 @@ Nodes LaneTable::DeviceTails(uint64_t device, uint64_t rank, uint64_t context, s
     if (stream.host_thread || DeviceOf(stream.context) != device ||
         RankOfContext(stream.context) != rank)
       continue;
-    if (context != 0 && NumberOf(stream.context) + 1 != context) continue;
+    const bool own = NumberOf(stream.context) + 1 == context;
+    const bool green = stream.primary != kNoContext && NumberOf(stream.primary) + 1 == context;
+    if (context != 0 && !own && !green) continue;
+    for (Node node : Tail(lane, at)) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+Nodes LaneTable::ContextTails(LaneId whole, size_t at) const {
+  const uint64_t context = lanes_[whole].context;
+  Nodes nodes = Frontier(whole, at);
+  for (LaneId lane = 0; lane < lanes_.size(); ++lane) {
+    const Lane& stream = lanes_[lane];
+    if (stream.host_thread || (stream.context != context && stream.primary != context)) continue;
     for (Node node : Tail(lane, at)) nodes.push_back(node);
   }
   return nodes;

@@ -14,6 +14,7 @@ namespace ss::reference {
 
 using LaneId = uint32_t;
 constexpr LaneId kNoLane = ~LaneId{0};
+constexpr uint64_t kNoContext = ~uint64_t{0};
 
 struct Lane {
   bool host_thread = false;
@@ -21,6 +22,7 @@ struct Lane {
   HostId host = 0;      // of a host thread, or of a per-thread default stream
   StreamType type = StreamType::kNonBlocking;
   uint64_t context = 0;           // device, context and rank together
+  uint64_t primary = kNoContext;  // of a stream in a green context: the context that includes it
   size_t destroyed = ~size_t{0};  // position of the operation that destroyed the stream
   std::string name;
   struct Stamp {
@@ -47,10 +49,14 @@ class LaneTable {
   Nodes Tail(LaneId lane, size_t at) const;
   // What the next operation on the lane would start after: the tail and rule 4's implicit order.
   Nodes Frontier(LaneId lane, size_t at) const;
-  Nodes Implicit(LaneId lane, size_t at) const;  // rule 4's part of it
+  // The part of it that no call on the stream asked for: rules 4 and 15.
+  Nodes Implicit(LaneId lane, size_t at) const;
   // Tails of every stream of the device, destroyed ones included (rules 6 and 16); `context`:
   // number of one context + 1, 0 = all.
   Nodes DeviceTails(uint64_t device, uint64_t rank, uint64_t context, size_t at) const;
+
+  // Tails of every stream of the context that `whole` stands for, and of its green contexts.
+  Nodes ContextTails(LaneId whole, size_t at) const;
 
   const std::vector<Lane>& all() const { return lanes_; }
   const Lane& operator[](LaneId lane) const { return lanes_[lane]; }
@@ -59,6 +65,7 @@ class LaneTable {
   struct Declared {
     StreamType type = StreamType::kNonBlocking;
     uint64_t context = 0;
+    uint64_t primary = kNoContext;
     std::string name;
   };
   std::string LaneName(const Declared& declared, HostId host) const;

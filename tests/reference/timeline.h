@@ -82,6 +82,7 @@ class Timeline {
   void AppendToStream(size_t i);
   void SetRecord(size_t i, Node when);
   void Record(size_t i);
+  void RecordContext(size_t i);
   void Wait(size_t i);
   // timeline_cross.cc
   void Cross(size_t i);

@@ -91,8 +91,11 @@ void Timeline::SetRecord(size_t i, Node when) {
 
 void Timeline::NoteEnqueue(size_t i, bool implicit) {
   const StreamType type = lanes_[nodes_[i].lane].type;
-  if (implicit) Note(type == StreamType::kLegacy ? "4 legacy waits" : "4 blocking waits");
+  const bool apart = type == StreamType::kNonBlocking || type == StreamType::kContext;
+  if (implicit && apart) Note("15 held up by its context");
+  if (implicit && !apart) Note(type == StreamType::kLegacy ? "4 legacy waits" : "4 blocking waits");
   if (type == StreamType::kPerThread) Note("4 per-thread stream");
+  if (lanes_[nodes_[i].lane].primary != kNoContext) Note("15 work in a green context");
   if (type == StreamType::kGraph && nodes_[i].work) Note("14 node of a launch");
   if (op(i).kind == OpKind::kHostFn) Note("10 host function");
   if ((op(i).flags & kFill) != 0) Note("20 fill");
@@ -103,8 +106,22 @@ void Timeline::NoteEnqueue(size_t i, bool implicit) {
 }
 
 void Timeline::Record(size_t i) {
+  if (lanes_[StreamLane(i)].type == StreamType::kContext) return RecordContext(i);
   Enqueue(i, false);
   SetRecord(i, nodes_[i].done);
+}
+
+// Rule 15: after all that is queued in the context. Nothing comes after it by being queued there.
+void Timeline::RecordContext(size_t i) {
+  OpNodes& self = nodes_[i];
+  self.lane = StreamLane(i);
+  self.start = graph_.Add();
+  self.done = graph_.Add();
+  graph_.Connect(self.call, self.start);
+  graph_.Connect(self.start, self.done);
+  for (Node node : lanes_.ContextTails(self.lane, i)) graph_.Connect(node, self.start);
+  SetRecord(i, self.done);
+  Note("15 record over a context");
 }
 
 // Rule 5: the most recent record at the call. Without one the call queues nothing.
@@ -118,7 +135,7 @@ void Timeline::Wait(size_t i) {
   nodes_[i].joined_wait = true;
   nodes_[i].record = record->second;
   graph_.Connect(nodes_[i].record, nodes_[i].start);
-  Note("5 wait");
+  Note(lanes_[nodes_[i].lane].type == StreamType::kContext ? "15 wait of a context" : "5 wait");
 }
 
 }  // namespace ss::reference
