@@ -105,6 +105,9 @@ const Driver& TheDriver() {
   Find(found.ctx_push_current, "cuCtxPushCurrent_v2");
   Find(found.ctx_pop_current, "cuCtxPopCurrent_v2");
   Find(found.primary_ctx_get_state, "cuDevicePrimaryCtxGetState");
+  Find(found.primary_ctx_retain, "cuDevicePrimaryCtxRetain");
+  Find(found.primary_ctx_release, "cuDevicePrimaryCtxRelease_v2");
+  Find(found.ctx_from_green_ctx, "cuCtxFromGreenCtx");
   Find(found.driver_get_version, "cuDriverGetVersion");
   Find(found.stream_get_ctx, "cuStreamGetCtx");
   Find(found.stream_get_flags, "cuStreamGetFlags");

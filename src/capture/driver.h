@@ -32,6 +32,9 @@ struct Driver {
   CUresult (*ctx_push_current)(CUcontext);
   CUresult (*ctx_pop_current)(CUcontext*);
   CUresult (*primary_ctx_get_state)(CUdevice, unsigned*, int*);
+  CUresult (*primary_ctx_retain)(CUcontext*, CUdevice);
+  CUresult (*primary_ctx_release)(CUdevice);
+  CUresult (*ctx_from_green_ctx)(CUcontext*, void*);
   CUresult (*driver_get_version)(int*);
   CUresult (*stream_get_ctx)(CUstream, CUcontext*);
   CUresult (*stream_get_flags)(CUstream, unsigned*);

@@ -71,6 +71,14 @@ CUresult StreamSynchronize(Call&, CUstream stream);
 CUresult StreamQuery(Call&, CUstream stream);
 CUresult StreamWaitEvent(Call&, CUstream stream, CUevent event, unsigned flags);
 
+// green.cc
+CUresult GreenCtxCreate(Call&, void** green, void* resources, CUdevice device, unsigned flags);
+CUresult GreenCtxDestroy(Call&, void* green);
+CUresult CtxRecordEvent(Call&, CUcontext context, CUevent event);
+CUresult CtxWaitEvent(Call&, CUcontext context, CUevent event);
+CUresult GreenCtxRecordEvent(Call&, void* green, CUevent event);
+CUresult GreenCtxWaitEvent(Call&, void* green, CUevent event);
+
 // event.cc
 CUresult EventCreate(Call&, CUevent* event, unsigned flags);
 CUresult EventDestroy(Call&, CUevent event);

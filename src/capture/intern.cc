@@ -126,19 +126,6 @@ const FunctionInfo* Learn(Thread& thread, CUfunction function, FunctionInfo* old
   return info;
 }
 
-CUdevice DeviceOf(uint64_t context) {
-  const Driver& driver = TheDriver();
-  auto handle = reinterpret_cast<CUcontext>(context);
-  CUcontext current = nullptr;
-  CUdevice device = 0;
-  if (driver.ctx_get_current) driver.ctx_get_current(&current);
-  bool push = current != handle && driver.ctx_push_current && driver.ctx_pop_current;
-  if (push && driver.ctx_push_current(handle) != CUDA_SUCCESS) return 0;
-  if (driver.ctx_get_device) driver.ctx_get_device(&device);
-  if (push) driver.ctx_pop_current(&current);
-  return device;
-}
-
 // 10 * major + minor, 0 = unknown.
 uint64_t ArchOf(CUdevice device) {
   const Driver& driver = TheDriver();
@@ -151,6 +138,19 @@ uint64_t ArchOf(CUdevice device) {
 }
 
 }  // namespace
+
+CUdevice DeviceOf(uint64_t context) {
+  const Driver& driver = TheDriver();
+  auto handle = reinterpret_cast<CUcontext>(context);
+  CUcontext current = nullptr;
+  CUdevice device = 0;
+  if (driver.ctx_get_current) driver.ctx_get_current(&current);
+  bool push = current != handle && driver.ctx_push_current && driver.ctx_pop_current;
+  if (push && driver.ctx_push_current(handle) != CUDA_SUCCESS) return 0;
+  if (driver.ctx_get_device) driver.ctx_get_device(&device);
+  if (push) driver.ctx_pop_current(&current);
+  return device;
+}
 
 uint64_t TextId(Thread& thread, const char* text) {
   uint64_t hash = HashOf(text);
@@ -173,13 +173,15 @@ const FunctionInfo* TheFunction(Thread& thread, CUfunction function) {
 
 void ForgetFunctions() { g_generation.fetch_add(1); }
 
-void NoteContext(Thread& thread, uint64_t context, CUdevice device) {
+void NoteContext(Thread& thread, uint64_t context, CUdevice device, uint64_t primary) {
   if (!g_contexts.Insert(context, static_cast<uint64_t>(device) + 1)) return;
   uint64_t none = 0;
-  if (!g_only_context.compare_exchange_strong(none, context)) g_only_context.store(kSeveral);
-  Note(thread,
-       trace::view::ContextCreate{
-           .context = context, .device = static_cast<uint64_t>(device), .arch = ArchOf(device)});
+  if (primary == 0 && !g_only_context.compare_exchange_strong(none, context))
+    g_only_context.store(kSeveral);
+  Note(thread, trace::view::ContextCreate{.context = context,
+                                          .device = static_cast<uint64_t>(device),
+                                          .arch = ArchOf(device),
+                                          .primary = primary});
 }
 
 void SeenContext(Thread& thread, uint64_t context) {

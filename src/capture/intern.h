@@ -38,9 +38,15 @@ uint64_t ContextOf(Thread& thread, uint64_t stream);
 uint64_t OnlyContext();
 // Emits ContextCreate unless it was emitted. Device is asked for.
 void SeenContext(Thread& thread, uint64_t context);
-void NoteContext(Thread& thread, uint64_t context, CUdevice device);
+// `primary`: of a green context, the one that includes it; 0 = it is a full one.
+void NoteContext(Thread& thread, uint64_t context, CUdevice device, uint64_t primary = 0);
+CUdevice DeviceOf(uint64_t context);
 // True when the context had been seen: its ContextDestroy is due.
 bool ForgetContext(Thread& thread, uint64_t context);
+// Of a CUgreenCtx the CUcontext that it is converted to, after its record; 0 = unknown (green.cc).
+uint64_t GreenContext(Thread& thread, void* green);
+bool InitGreens();
+void ResetGreens();  // in a forked child
 
 void StreamBorn(uint64_t stream, uint64_t context);
 void StreamGone(uint64_t stream);

@@ -195,7 +195,7 @@ void ReadEnvironment() {
 bool Prepare() {
   if (g_prepared) return true;
   g_prepared = pthread_key_create(&g_key, OnThreadExit) == 0 && InitInterning() && InitModules() &&
-               InitStacks() && InitImages() && InitTensorMaps();
+               InitStacks() && InitImages() && InitTensorMaps() && InitGreens();
   if (g_prepared) atexit(OnExit);
   return g_prepared;
 }
@@ -237,6 +237,7 @@ void ForgetParent() {
   ResetStacks();
   ResetImages();
   ResetTensorMaps();
+  ResetGreens();
   ResetCounts();
   ResetBreadcrumbs();
   ResetRanges();

@@ -36,10 +36,9 @@ CUresult StreamCreateWithPriority(Call& call, CUstream* stream, unsigned flags, 
   return Created(call, result, stream, flags, priority, context, stack);
 }
 
-// Where its work runs is set apart; what orders it is not (rule 15).
 CUresult GreenCtxStreamCreate(Call& call, CUstream* stream, void* green, unsigned flags,
                               int priority) {
-  uint64_t context = CurrentContext(*call.thread);
+  uint64_t context = GreenContext(*call.thread, green);  // whatever context is current
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(stream, green, flags, priority);
   return Created(call, result, stream, flags, priority, context, stack);

@@ -48,7 +48,9 @@ Touch Importer::State::Looks(const StreamLife& stream) const {
           .after = now_.after,
           .stream = stream.id,
           .type = stream.type,
-          .context = stream.context.id};
+          .context = stream.context.id,
+          .primary = stream.context.primary,
+          .whole_context = stream.type == StreamType::kContext};
 }
 
 Touch Importer::State::Queues(const StreamLife& stream) const {

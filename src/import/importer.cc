@@ -20,7 +20,7 @@ constexpr bool IsCall() {  // a call of the driver, not a definition and not a n
   } else {
     return (Body::kId >= trace::ContextCreate::kId && Body::kId < trace::NoteBuffer::kId) ||
            Body::kId == trace::NcclGroupEnd::kId ||
-           (Body::kId >= trace::CaptureBegin::kId && Body::kId <= trace::Shared::kId);
+           (Body::kId >= trace::CaptureBegin::kId && !std::is_same_v<Body, trace::Time>);
   }
 }
 

@@ -10,15 +10,18 @@ const ContextLife& Contexts::Get(uint64_t handle, bool* known) {
   return *known ? it->second : Create(handle, 0);
 }
 
-const ContextLife& Contexts::Create(uint64_t handle, uint64_t device) {
-  ContextLife& life = lives_[handle];
-  life = {handle, made_++, static_cast<uint32_t>(device)};
-  return life;
+const ContextLife& Contexts::Create(uint64_t handle, uint64_t device, const ContextLife* primary) {
+  ContextLife life = {handle, made_++, static_cast<uint32_t>(device), 0, handle};
+  if (primary != nullptr) {
+    life.primary = primary->id + 1;
+    life.memory_home = primary->handle;
+  }
+  return lives_[handle] = life;
 }
 
 Streams::Key Streams::KeyOf(uint64_t handle, uint64_t context, uint32_t thread) {
   if (handle == kPerThreadHandle) return {handle, context, thread};
-  return {handle, handle == kLegacyHandle ? context : 0, 0};
+  return {handle, handle == kLegacyHandle || handle == kWholeHandle ? context : 0, 0};
 }
 
 StreamLife* Streams::Find(uint64_t handle, uint64_t context, uint32_t thread) {

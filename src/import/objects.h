@@ -2,7 +2,7 @@
 //
 // Real stream and event handles are unique in a process while they live, so that the handle alone
 // is the key; the context that a record states is the current one and need not be the stream's. The
-// special handles are one stream a context (0x1) or one a context and thread (0x2).
+// special handles are one stream a context (0x1, 0x3) or one a context and thread (0x2).
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,15 @@ namespace ss {
 
 constexpr uint64_t kLegacyHandle = 1;
 constexpr uint64_t kPerThreadHandle = 2;
+constexpr uint64_t kWholeHandle = 3;  // no stream of the driver's: all those of a context (rule 15)
 inline uint64_t ResolvedHandle(uint64_t stream) { return stream == 0 ? kLegacyHandle : stream; }
 
 struct ContextLife {
   uint64_t handle = 0;
   uint32_t id = 0;  // dense
   uint32_t device = 0;
+  uint32_t primary = 0;      // of a green context: `id` of the one that includes it + 1
+  uint64_t memory_home = 0;  // handle of the context that memory belongs to: a green one has none
 };
 
 struct StreamLife {
@@ -40,7 +43,12 @@ class Contexts {
  public:
   // `known` is false if it had to be made up.
   const ContextLife& Get(uint64_t handle, bool* known);
-  const ContextLife& Create(uint64_t handle, uint64_t device);
+  // `primary`: of a green context.
+  const ContextLife& Create(uint64_t handle, uint64_t device, const ContextLife* primary = nullptr);
+  bool IsGreen(uint64_t handle) const {
+    auto it = lives_.find(handle);
+    return it != lives_.end() && it->second.primary != 0;
+  }
   bool Destroy(uint64_t handle) { return lives_.erase(handle) != 0; }
 
  private:

@@ -42,7 +42,7 @@ void Importer::State::AddBlockRange(const Block& block) {
 Op& Importer::State::BeginTenancy(Block& block, OpKind kind, const ContextLife& context,
                                   uint64_t stack) {
   block.buffer = ++buffers_made_;
-  block.context = context.handle;
+  block.context = context.memory_home;
   Op& op = Emit(kind, stack);
   op.stream = block.owner;
   op.object = block.buffer;

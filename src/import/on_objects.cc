@@ -5,6 +5,14 @@ namespace ss {
 namespace {
 constexpr int64_t kNotReadyResult = 600;  // CUDA_ERROR_NOT_READY
 constexpr uint64_t kNonBlockingFlag = 1;  // CU_STREAM_NON_BLOCKING
+
+// Of a record or a wait. One over a context cannot be captured.
+template <typename Body>
+uint32_t FlagsOf(const Body& record) {
+  if constexpr (requires { record.flags; }) return record.flags != 0 ? uint32_t{kExternal} : 0;
+  return 0;
+}
+
 }  // namespace
 
 ContextLife Importer::State::ContextOf(uint64_t handle) {
@@ -15,13 +23,21 @@ ContextLife Importer::State::ContextOf(uint64_t handle) {
 }
 
 void Importer::State::On(const trace::ContextCreate& record) {
-  contexts_.Create(record.context, record.device);
+  if (record.primary == 0)
+    return static_cast<void>(contexts_.Create(record.context, record.device));
+  const ContextLife primary = ContextOf(record.primary);
+  contexts_.Create(record.context, record.device, &primary);
 }
 
-// Destroys everything in it. The memory's tenancies end without a verdict: the driver waits for the
+// Destroys everything in it; what a green one was current for, but for its streams, is the primary
+// context's. The memory's tenancies end without a verdict: the driver waits for the
 // context's work, and what a program leaves to this call it has ceased to care about.
 void Importer::State::On(const trace::ContextDestroy& record) {
   for (StreamId stream : streams_.RemoveContext(record.context)) EmitDestroy(stream);
+  if (contexts_.IsGreen(record.context)) {
+    contexts_.Destroy(record.context);
+    return;
+  }
   for (EventId event : events_.RemoveContext(record.context)) {
     Emit(OpKind::kEventDestroy).object = event;
   }
@@ -38,6 +54,7 @@ void Importer::State::EmitStream(const StreamLife& stream, uint64_t stack) {
   Op& op = EmitOn(OpKind::kStreamCreate, stream, stack);
   op.name = stream.name;
   op.aux = static_cast<uint32_t>(stream.type);
+  op.object = stream.context.primary;
   op.value =
       stream.context.device | uint64_t{stream.context.id} << 16 | uint64_t{options_.rank} << 32;
 }
@@ -48,7 +65,9 @@ StreamLife& Importer::State::MakeStream(uint64_t handle, uint64_t context, Strea
                                         uint64_t stack) {
   const ContextLife home = ContextOf(context);
   StreamLife& stream = streams_.Create(handle, home, now_.thread, type);
-  stream.name = strings_.Intern("stream#" + std::to_string(stream.id - 1));
+  stream.name =
+      strings_.Intern(type == StreamType::kContext ? "context#" + std::to_string(home.id)
+                                                   : "stream#" + std::to_string(stream.id - 1));
   stream_names_.push_back(stream.name);
   EmitStream(stream, stack);
   return stream;
@@ -77,7 +96,10 @@ EventId Importer::State::EventOf(uint64_t handle, uint64_t context) {
 void Importer::State::On(const trace::StreamCreate& record) {
   if (StreamLife* old = streams_.Find(record.stream, record.context, now_.thread))
     EmitDestroy(old->id);
-  const bool non_blocking = (record.flags & kNonBlockingFlag) != 0;
+  // Those of a green context do not order with its default stream, whatever their flags say
+  // (probed).
+  const bool non_blocking =
+      (record.flags & kNonBlockingFlag) != 0 || contexts_.IsGreen(record.context);
   MakeStream(record.stream, record.context,
              non_blocking ? StreamType::kNonBlocking : StreamType::kBlocking, record.stack);
 }
@@ -103,12 +125,26 @@ void Importer::State::On(const trace::EventDestroy& record) {
 
 void Importer::State::On(const trace::EventRecord& record) {
   if (Failed(record.result)) return;
-  const StreamLife& stream = StreamOf(record.stream, record.context);
+  RecordOn(StreamOf(record.stream, record.context), record);
+}
+
+void Importer::State::On(const trace::ContextRecord& record) {
+  if (!Failed(record.result)) RecordOn(WholeOf(record.context), record);
+}
+
+// All streams of the context at once; made at the first event over it.
+StreamLife& Importer::State::WholeOf(uint64_t context) {
+  StreamLife* whole = streams_.Find(kWholeHandle, context, now_.thread);
+  return whole ? *whole : MakeStream(kWholeHandle, context, StreamType::kContext, 0);
+}
+
+template <typename Body>
+void Importer::State::RecordOn(const StreamLife& stream, const Body& record) {
   const EventId event = EventOf(record.event, record.context);
   foreign_events_.erase(event);  // recorded here: a wait means that, as far as it is known
   Op& op = EmitOn(OpKind::kEventRecord, stream, record.stack);
   op.object = event;
-  if (record.flags != 0) op.flags |= kExternal;
+  op.flags |= FlagsOf(record);
   Touch touch = Looks(stream);
   touch.event = event;
   touch.changes_event = true;
@@ -127,12 +163,20 @@ void Importer::State::MarkForeign(Op& op) {
 
 void Importer::State::On(const trace::StreamWaitEvent& record) {
   if (Failed(record.result)) return;
-  const StreamLife& stream = StreamOf(record.stream, record.context);
+  WaitOn(StreamOf(record.stream, record.context), record);
+}
+
+void Importer::State::On(const trace::ContextWait& record) {
+  if (!Failed(record.result)) WaitOn(WholeOf(record.context), record);
+}
+
+template <typename Body>
+void Importer::State::WaitOn(const StreamLife& stream, const Body& record) {
   const EventId event = EventOf(record.event, record.context);
   Op& op = EmitOn(OpKind::kStreamWaitEvent, stream, record.stack);
   op.object = event;
   MarkForeign(op);
-  if (record.flags != 0) op.flags |= kExternal;
+  op.flags |= FlagsOf(record);
   Touch touch = Queues(stream);
   touch.event = event;
   CheckOverlap(op, touch);
@@ -172,6 +216,7 @@ void Importer::State::On(const trace::ContextSync& record) {
                     .before = now_.before,
                     .after = now_.before,
                     .context = context.id,
+                    .primary = context.primary,
                     .whole_context = true});
   BeginSync(op);
 }

@@ -8,7 +8,11 @@ namespace {
 // The legacy default stream orders with every blocking stream of its context (rule 4), so that
 // overlapping calls on the two are as undecided as on one stream.
 bool SameOrder(const Touch& a, const Touch& b) {
-  if (a.context == b.context && (a.whole_context || b.whole_context)) return true;
+  auto includes = [](const Touch& whole, const Touch& other) {
+    return whole.whole_context &&
+           (whole.context == other.context || whole.context + 1 == other.primary);
+  };
+  if (includes(a, b) || includes(b, a)) return true;
   if (a.stream == 0 || b.stream == 0) return false;
   if (a.stream == b.stream) return true;
   if (a.context != b.context) return false;

@@ -18,6 +18,7 @@ struct Touch {
   StreamId stream = 0;             // 0 with `whole_context` = every stream of it
   StreamType type{};
   uint32_t context = 0;
+  uint32_t primary = 0;  // as in ContextLife
   bool whole_context = false;
   bool changes_stream = false;  // queues something; else only looks at what is queued
   EventId event = 0;

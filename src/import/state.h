@@ -163,6 +163,8 @@ class Importer::State {
   void On(const trace::EventDestroy&);
   void On(const trace::EventRecord&);
   void On(const trace::StreamWaitEvent&);
+  void On(const trace::ContextRecord&);
+  void On(const trace::ContextWait&);
   void On(const trace::StreamSync&);
   void On(const trace::EventSync&);
   void On(const trace::ContextSync&);
@@ -170,6 +172,11 @@ class Importer::State {
   void On(const trace::EventQuery&);
   ContextLife ContextOf(uint64_t handle);
   StreamLife& StreamOf(uint64_t handle, uint64_t context);
+  StreamLife& WholeOf(uint64_t context);
+  template <typename Body>
+  void RecordOn(const StreamLife& stream, const Body& record);
+  template <typename Body>
+  void WaitOn(const StreamLife& stream, const Body& record);
   StreamLife& MakeStream(uint64_t handle, uint64_t context, StreamType type, uint64_t stack);
   void EmitStream(const StreamLife& stream, uint64_t stack);
   void EmitDestroy(StreamId stream);

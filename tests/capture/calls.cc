@@ -233,6 +233,30 @@ void Order(const State& s) {
   OK(cuStreamDestroy, second);
 }
 
+// Over the primary context, and over a green one by both of its names.
+void Contexts(const State& s) {
+  CUdevResource all, group;
+  unsigned count = 1;
+  CUdevResourceDesc description;
+  CUgreenCtx green;
+  CUcontext converted;
+  CUstream stream;
+  if (cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS) exit(7);
+  if (cuDevSmResourceSplitByCount(&group, &count, &all, nullptr, 0, 16) != CUDA_SUCCESS) exit(7);
+  if (cuDevResourceGenerateDesc(&description, &group, 1) != CUDA_SUCCESS) exit(7);
+  OK(cuGreenCtxCreate, &green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM);
+  if (cuCtxFromGreenCtx(&converted, green) != CUDA_SUCCESS) exit(7);
+  Show("green_context", reinterpret_cast<uint64_t>(converted));
+  OK(cuGreenCtxStreamCreate, &stream, green, CU_STREAM_NON_BLOCKING, 0);
+  Show("green_stream", reinterpret_cast<uint64_t>(stream));
+  OK(cuCtxRecordEvent, s.context, s.event);
+  OK(cuGreenCtxWaitEvent, green, s.event);
+  OK(cuGreenCtxRecordEvent, green, s.event);
+  OK(cuCtxWaitEvent, converted, s.event);
+  OK(cuStreamDestroy, stream);
+  OK(cuGreenCtxDestroy, green);
+}
+
 void Memory(const State& s) {
   CUdeviceptr pitched;
   CUdeviceptr managed;
@@ -284,6 +308,7 @@ int main(int argc, char** argv) {
   Memsets(s);
   HostFunctions(s);
   Order(s);
+  Contexts(s);
   Memory(s);
   size_t size = 16;
   CALL(cuMemDiscardBatchAsync, &s.block, &size, 1, 0, s.stream);

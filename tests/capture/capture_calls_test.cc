@@ -63,11 +63,11 @@ TEST_P(Calls, OnlyWhatIsNotModelledIsUnmodelled) {
 }
 
 TEST_P(Calls, StreamsAndEvents) {
-  ASSERT_EQ(All<StreamCreate>().size(), 2u);
+  ASSERT_EQ(All<StreamCreate>().size(), 3u);
   EXPECT_EQ(All<StreamCreate>()[0].stream, Printed("stream"));
   EXPECT_EQ(All<StreamCreate>()[0].flags, 1u);
   EXPECT_EQ(All<StreamCreate>()[0].context, Printed("context"));
-  EXPECT_EQ(All<StreamDestroy>().size(), 2u);
+  EXPECT_EQ(All<StreamDestroy>().size(), 3u);
   EXPECT_EQ(All<EventCreate>().size(), 2u);
   EXPECT_EQ(All<EventDestroy>().size(), 2u);
   auto records = All<EventRecord>();
@@ -85,6 +85,32 @@ TEST_P(Calls, StreamsAndEvents) {
   EXPECT_EQ(syncs[2].stream, GetParam().default_stream);
   ASSERT_EQ(All<ContextSync>().size(), 1u);
   EXPECT_EQ(All<ContextSync>()[0].context, Printed("context"));
+}
+
+TEST_P(Calls, GreenContextsAndEventsOverContexts) {
+  const uint64_t primary = Printed("context"), green = Printed("green_context");
+  auto created = All<ContextCreate>();
+  ASSERT_EQ(created.size(), 3u);
+  EXPECT_EQ(created[0].primary, 0u);
+  EXPECT_EQ(created[1].context, green);
+  EXPECT_EQ(created[1].primary, primary);
+  EXPECT_EQ(All<ContextDestroy>()[0].context, green);
+  auto stream = All<StreamCreate>()[2];
+  EXPECT_EQ(stream.stream, Printed("green_stream"));
+  EXPECT_EQ(stream.context, green);
+  auto records = All<ContextRecord>();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].context, primary);
+  EXPECT_EQ(records[1].context, green);
+  auto waits = All<ContextWait>();
+  ASSERT_EQ(waits.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(waits[i].context, green);
+    EXPECT_EQ(waits[i].event, Printed("event"));
+    EXPECT_EQ(records[i].event, Printed("event"));
+    EXPECT_NE(waits[i].stack, 0u);
+    EXPECT_NE(records[i].stack, 0u);
+  }
 }
 
 TEST_P(Calls, LaunchesShowTheirPointers) {
@@ -181,10 +207,10 @@ TEST_P(Calls, MemoryShowsKindsAndFailures) {
 
 TEST_P(Calls, ContextsComeAndGo) {
   auto created = All<ContextCreate>();
-  ASSERT_EQ(created.size(), 2u);
+  ASSERT_EQ(created.size(), 3u);
   EXPECT_EQ(created[0].context, Printed("context"));
-  EXPECT_EQ(created[1].context, Printed("own_context"));
-  EXPECT_EQ(All<ContextDestroy>().size(), 2u);
+  EXPECT_EQ(created[2].context, Printed("own_context"));
+  EXPECT_EQ(All<ContextDestroy>().size(), 3u);
 }
 
 TEST_P(Calls, NamesComeBeforeTheirUse) {

@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 LD_LIBRARY_PATH=$build/lib/vgpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH VGPU_IDLE_MS=0
-for case in branch replay explicit change update child memory values mapped started batched managed switched ended freed; do
+for case in branch replay explicit change update child memory values mapped started batched managed switched ended freed over heldup synced; do
   "$build/bin/streamsan" record -o "$work/$case.sst" -- "$build/bin/graphs_e2e" $case fixed >"$work/out" 2>&1
 done
 "$build/bin/ablation_oracle" --least 100 "$work"/*.sst | tee "$work/said"

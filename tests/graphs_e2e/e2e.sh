@@ -32,7 +32,7 @@ strikes() {
 }
 
 for case in branch replay explicit change update child external memory values mapped started batched columns managed \
-    switched ended freed; do
+    switched ended freed over heldup synced; do
   expect 66 $case racy
   expect 0 $case fixed
   expect 0 $case lookalike

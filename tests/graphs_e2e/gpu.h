@@ -128,6 +128,10 @@ inline CUDA_MEMCPY3D Linear(CUdeviceptr to, CUdeviceptr from) {
 bool Switched(const Gpu& gpu, Way way);
 bool Ended(const Gpu& gpu, Way way);
 bool Freed(const Gpu& gpu, Way way);
+// context_cases.cc
+bool RecordedOver(const Gpu& gpu, Way way);
+bool HeldUp(const Gpu& gpu, Way way);
+bool Synchronised(const Gpu& gpu, Way way);
 // Cases that are not about graphs (order_cases.cc).
 bool Values(const Gpu& gpu, Way way);
 bool Mapped(const Gpu& gpu, Way way);

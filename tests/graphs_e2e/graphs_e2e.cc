@@ -1,5 +1,6 @@
-// Graphs, values in memory and what the driver refuses, as programs of the driver's interface on
-// the virtual GPU: graphs_e2e CASE racy|fixed|lookalike. Prints `result good` or `result bad`.
+// Graphs, values in memory, events over contexts and what the driver refuses, as programs of the
+// driver's interface on the virtual GPU: graphs_e2e CASE racy|fixed|lookalike. Prints `result good`
+// or `result bad`.
 #include <cstring>
 #include <functional>
 #include <map>
@@ -202,12 +203,13 @@ bool Memory(const Gpu& gpu, Way way) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::function<bool(const Gpu&, Way)>> cases = {
-      {"branch", Branch},   {"replay", Replay},   {"explicit", Explicit}, {"change", NodeChange},
-      {"update", Update},   {"child", Child},     {"external", External}, {"memory", Memory},
-      {"values", Values},   {"mapped", Mapped},   {"started", Started},   {"batched", Batched},
-      {"columns", Columns},
-      {"managed", Managed}, {"refused", Refused}, {"switched", Switched}, {"ended", Ended},
-      {"freed", Freed},
+      {"branch", Branch},     {"replay", Replay},   {"explicit", Explicit},
+      {"change", NodeChange}, {"update", Update},   {"child", Child},
+      {"external", External}, {"memory", Memory},   {"values", Values},
+      {"mapped", Mapped},     {"started", Started}, {"batched", Batched},
+      {"managed", Managed},   {"refused", Refused}, {"switched", Switched},
+      {"ended", Ended},       {"freed", Freed},     {"over", RecordedOver},
+      {"columns", Columns},   {"heldup", HeldUp},   {"synced", Synchronised},
   };
   const std::map<std::string, Way> ways = {
       {"racy", Way::kRacy}, {"fixed", Way::kFixed}, {"lookalike", Way::kLookalike}};

@@ -211,6 +211,98 @@ TEST(Contexts, DestroyEndsEverythingInIt) {
   EXPECT_EQ(feed.The(OpKind::kStreamSync).op.stream, 3u);
 }
 
+constexpr uint64_t kGreen = 0xC7;
+
+// The primary context with stream A, a green one of it with stream B.
+Feeder& WithGreen(Feeder& feed) {
+  feed.Context(0xC1, 0).Context(kContext, 2);
+  feed.Call(0, trace::ContextCreate{.context = kGreen, .device = 2, .primary = kContext});
+  feed.Call(0, StreamCreate{.stream = kStreamA, .context = kContext, .flags = 1});
+  return feed.Call(0, StreamCreate{.stream = kStreamB, .context = kGreen, .flags = 1});
+}
+
+TEST(GreenContexts, AreContextsThatNameTheirPrimaryOne) {
+  Feeder feed;
+  WithGreen(feed).Call(0, ContextSync{kGreen, 0, 3}).End();
+  const auto made = feed.Of(OpKind::kStreamCreate);
+  EXPECT_EQ(made[0].op.object, 0u);
+  EXPECT_EQ(made[0].op.value, 2u | 1u << 16);
+  EXPECT_EQ(made[1].op.object, 2u);
+  EXPECT_EQ(made[1].op.value, 2u | 2u << 16);
+  EXPECT_EQ(feed.The(OpKind::kDeviceSync).op.object, 3u);
+}
+
+TEST(GreenContexts, HaveNoBlockingStreams) {
+  Feeder feed;
+  WithGreen(feed).Call(0, StreamCreate{.stream = 0xC00, .context = kGreen}).End();
+  EXPECT_EQ(feed.Of(OpKind::kStreamCreate)[2].op.aux,
+            static_cast<uint32_t>(StreamType::kNonBlocking));
+}
+
+TEST(GreenContexts, EndTheirStreamsAlone) {
+  Feeder feed;
+  WithGreen(feed).Call(0, EventCreate{kEventE, kGreen, 0});
+  feed.Call(0, trace::Alloc{.address = 0x10000, .bytes = 64, .kind = 1, .context = kGreen});
+  feed.Call(0, ContextDestroy{kGreen});
+  feed.Call(0, trace::EventSync{.event = kEventE}).End();
+  EXPECT_EQ(feed.The(OpKind::kStreamDestroy).op.stream, 2u);
+  EXPECT_TRUE(feed.Of(OpKind::kEventDestroy).empty());
+  EXPECT_TRUE(feed.Of(OpKind::kFree).empty());
+  EXPECT_TRUE(feed.importer.coverage().complete);
+}
+
+TEST(GreenContexts, MemoryMadeInThemEndsWithThePrimaryOne) {
+  Feeder feed;
+  WithGreen(feed).Call(0,
+                       trace::Alloc{.address = 0x10000, .bytes = 64, .kind = 1, .context = kGreen});
+  feed.Call(0, ContextDestroy{kContext}).End();
+  EXPECT_EQ(feed.The(OpKind::kFree).op.flags, kImplicitEnd);
+}
+
+TEST(ContextEvents, AreOnOneStreamThatStandsForTheContext) {
+  Feeder feed;
+  WithGreen(feed).Call(0, EventCreate{kEventE, kContext, 0});
+  feed.Call(0, trace::ContextRecord{.context = kContext, .event = kEventE, .stack = 7});
+  feed.Call(0, trace::ContextWait{.context = kContext, .event = kEventE, .stack = 8});
+  feed.Call(0, trace::ContextWait{.context = kGreen, .event = kEventE, .stack = 9});
+  feed.Call(0, trace::ContextWait{.context = kGreen, .event = kEventE, .result = 900}).End();
+  const auto made = feed.Of(OpKind::kStreamCreate);
+  ASSERT_EQ(made.size(), 4u);
+  EXPECT_EQ(made[2].op.aux, static_cast<uint32_t>(StreamType::kContext));
+  EXPECT_EQ(feed.NameOf(made[2].op), "context#1");
+  EXPECT_EQ(feed.NameOf(made[3].op), "context#2");
+  EXPECT_EQ(made[3].op.object, 2u);
+  const Op record = feed.The(OpKind::kEventRecord).op;
+  EXPECT_EQ(record.stream, made[2].op.stream);
+  EXPECT_EQ(record.object, 1u);
+  EXPECT_EQ(record.stack, 7u);
+  const auto waits = feed.Of(OpKind::kStreamWaitEvent);
+  ASSERT_EQ(waits.size(), 2u);
+  EXPECT_EQ(waits[0].op.stream, made[2].op.stream);
+  EXPECT_EQ(waits[1].op.stream, made[3].op.stream);
+  EXPECT_EQ(waits[1].op.object, 1u);
+  EXPECT_EQ(waits[1].op.stack, 9u);
+}
+
+// What another thread queues meanwhile may be in it or not: on any stream of the context, and of
+// those that it includes.
+TEST(ContextEvents, OverlapWithWorkOnTheirStreams) {
+  for (uint64_t stream : {kStreamA, kStreamB}) {
+    Feeder feed;
+    WithGreen(feed).Call(0, EventCreate{kEventE, kContext, 0});
+    const uint64_t at = feed.seq();
+    feed.At(0, at + 1, at + 4, trace::ContextRecord{.context = kContext, .event = kEventE});
+    feed.At(1, at + 2, at + 3, trace::Memset{.stream = stream, .context = kContext}).End();
+    EXPECT_TRUE(feed.The(OpKind::kEventRecord).op.flags & kAmbiguousOrder);
+  }
+  Feeder feed;
+  WithGreen(feed).Call(0, EventCreate{kEventE, kContext, 0});
+  const uint64_t at = feed.seq();
+  feed.At(0, at + 1, at + 4, trace::ContextRecord{.context = kGreen, .event = kEventE});
+  feed.At(1, at + 2, at + 3, trace::Memset{.stream = kStreamA, .context = kContext}).End();
+  EXPECT_FALSE(feed.The(OpKind::kEventRecord).op.flags & kAmbiguousOrder);
+}
+
 TEST(Tags, ReleaseAndAcquireShareADenseNumber) {
   Feeder feed;
   feed.Note(0, NoteRelease{0x7777}).Note(0, NoteRelease{0x8888}).Note(1, NoteAcquire{0x8888}).End();

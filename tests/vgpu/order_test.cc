@@ -39,6 +39,89 @@ TEST(Order, WorkOfADestroyedStreamStillCounts) {
   EXPECT_ORDERED(logs, 1, 5);
 }
 
+#if CUDA_VERSION >= 12050
+CUgreenCtx MakeGreen() {
+  CUdevResource all, group;
+  unsigned count = 1;
+  CUdevResourceDesc description;
+  CUgreenCtx green = nullptr;
+  EXPECT_CU(cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM));
+  EXPECT_CU(cuDevSmResourceSplitByCount(&group, &count, &all, nullptr, 0, 16));
+  EXPECT_CU(cuDevResourceGenerateDesc(&description, &group, 1));
+  EXPECT_CU(cuGreenCtxCreate(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+  return green;
+}
+CUstream StreamOf(CUgreenCtx green) {
+  CUstream stream = nullptr;
+  EXPECT_CU(cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0));
+  return stream;
+}
+
+TEST(Order, RecordOverAContextCoversItsStreamsAndIsNoBarrier) {
+  const auto logs = Schedules([](Device& device) {
+    CUgreenCtx green = MakeGreen();
+    CUstream a = device.Stream(), b = device.Stream(), g = StreamOf(green);
+    CUevent all = device.Event(), part = device.Event();
+    device.Mark(a, 1);
+    device.Mark(g, 2);
+    EXPECT_CU(cuCtxRecordEvent(device.context(), all));
+    EXPECT_CU(cuGreenCtxRecordEvent(green, part));
+    device.Mark(a, 3);
+    CUstream c = device.Stream();
+    device.Mark(c, 4);
+    device.Wait(b, part);
+    device.Mark(b, 5);
+    device.Wait(b, all);
+    device.Mark(b, 6);
+  });
+  EXPECT_ORDERED(logs, 2, 5);
+  EXPECT_UNORDERED(logs, 1, 5);
+  EXPECT_ORDERED(logs, 1, 6);
+  EXPECT_UNORDERED(logs, 3, 6);
+  EXPECT_UNORDERED(logs, 1, 4);
+}
+
+TEST(Order, WaitOfAContextHoldsUpItsStreamsAndLaterOnes) {
+  const auto logs = Schedules([](Device& device) {
+    CUgreenCtx green = MakeGreen(), other = MakeGreen();
+    CUstream a = device.Stream(), b = device.Stream(), g = StreamOf(green), o = StreamOf(other);
+    CUevent event = device.Event();
+    device.Mark(a, 1);
+    device.Record(event, a);
+    EXPECT_CU(cuGreenCtxWaitEvent(green, event));
+    device.Mark(g, 2);
+    device.Mark(StreamOf(green), 3);
+    device.Mark(o, 4);
+    device.Mark(b, 5);
+    EXPECT_CU(cuCtxWaitEvent(device.context(), event));
+    device.Mark(b, 6);
+    device.Mark(kLegacy, 7);
+    device.Mark(o, 8);
+    device.Mark(StreamOf(MakeGreen()), 9);
+  });
+  for (uint32_t held_up : {2, 3, 6, 7, 8, 9}) EXPECT_ORDERED(logs, 1, held_up);
+  EXPECT_UNORDERED(logs, 1, 4);
+  EXPECT_UNORDERED(logs, 1, 5);
+}
+
+TEST(Order, SynchronisingThePrimaryContextIncludesItsGreenOnes) {
+  const auto logs = Schedules([](Device& device) {
+    CUgreenCtx green = MakeGreen(), other = MakeGreen();
+    CUcontext converted = nullptr;
+    EXPECT_CU(cuCtxFromGreenCtx(&converted, other));
+    device.Mark(StreamOf(green), 1);
+    EXPECT_CU(cuCtxSetCurrent(converted));
+    EXPECT_CU(cuCtxSynchronize());
+    EXPECT_CU(cuCtxSetCurrent(device.context()));
+    device.HostMark(2);
+    EXPECT_CU(cuCtxSynchronize());
+    device.HostMark(3);
+  });
+  EXPECT_UNORDERED(logs, 1, 2);
+  EXPECT_ORDERED(logs, 1, 3);
+}
+#endif
+
 TEST(Order, LegacyStreamOrdersWithBlockingStreamsOnly) {
   const auto logs = Schedules([](Device& device) {
     CUstream blocking = device.Stream(kBlocking), other = device.Stream(kBlocking);

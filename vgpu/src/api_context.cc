@@ -42,7 +42,7 @@ static CUresult Drain(Call& call, Context* context) {
 static CUresult Destroy(CUcontext handle) {
   VGPU_ENTER(call);
   Context* context = Live(call.machine, handle);
-  if (!context || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!context || context->primary || context->green_of) return CUDA_ERROR_INVALID_CONTEXT;
   return Drain(call, context);
 }
 #undef cuCtxDestroy
@@ -162,7 +162,11 @@ static CUresult EndPrimary(CUdevice device, bool reset) {
   Context* primary = call.machine.primaries[static_cast<size_t>(device)];
   if (!primary) return reset ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
   if (!reset && --primary->retained > 0) return CUDA_SUCCESS;
+  const std::vector<Context*> greens = call.machine.GreenOf(*primary);
   const CUresult result = Drain(call, primary);
+  if (result == CUDA_SUCCESS) {
+    for (Context* green : greens) call.machine.RemoveContext(green);
+  }
   call.machine.primaries[static_cast<size_t>(device)] = nullptr;
   return result;
 }

@@ -13,7 +13,7 @@ VGPU_EXPORT cuEventCreate(CUevent* event, unsigned int flags) {
   if (shared && !(flags & CU_EVENT_DISABLE_TIMING)) return CUDA_ERROR_INVALID_VALUE;
   auto made = std::make_unique<Event>();
   if (shared && !(made->shared = SharedEvent::Make())) return CUDA_ERROR_OUT_OF_MEMORY;
-  made->context = call.context;
+  made->context = RootOf(call.context);
   made->flags = flags;
   *event = reinterpret_cast<CUevent>(call.machine.events.Add(std::move(made)));
   return CUDA_SUCCESS;
@@ -39,7 +39,7 @@ static CUresult Record(CUevent handle, CUstream stream_handle, unsigned int flag
   Stream* stream = nullptr;
   if (const CUresult error = call.Find(stream_handle, which, &stream)) return error;
   // Records do not cross contexts (rule 6).
-  if (stream->context != event->context) return CUDA_ERROR_INVALID_HANDLE;
+  if (RootOf(stream->context) != event->context) return CUDA_ERROR_INVALID_HANDLE;
   if (const CUresult error = Implicit(*stream)) return error;
   if (stream->capture && stream->capture->broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (stream->capture && flags) {

@@ -55,7 +55,7 @@ CUresult Describe(Call& call, const CUgraphNodeParams& params, GraphNode* node) 
 
 CUresult Allocation(Call& call, size_t bytes, GraphNode* node) {
   if (!call.context) return CUDA_ERROR_INVALID_CONTEXT;
-  Block* block = call.machine.memory->Allocate(MemoryKind::kDevice, call.context, bytes, 0);
+  Block* block = call.machine.memory->Allocate(MemoryKind::kDevice, RootOf(call.context), bytes, 0);
   if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
   block->of_graph = true;
   node->address = block->base;

@@ -63,7 +63,7 @@ Block* MapForeign(Call& call, const Contents& contents) {
   block.base = reinterpret_cast<uint64_t>(at) + before;
   block.bytes = block.reserved = contents.bytes;
   block.kind = MemoryKind::kDevice;
-  block.context = call.context;
+  block.context = RootOf(call.context);
   block.device = contents.device;
   block.mapped = true;
   block.handle = {contents.process, contents.serial};
@@ -134,7 +134,7 @@ VGPU_EXPORT cuIpcOpenEventHandle(CUevent* event, CUipcEventHandle handle) {
   auto shared = SharedEvent::Open(contents.process, contents.file);
   if (!shared) return CUDA_ERROR_MAP_FAILED;
   auto made = std::make_unique<Event>();
-  made->context = call.context;
+  made->context = RootOf(call.context);
   made->flags = CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
   made->shared = std::move(shared);
   *event = reinterpret_cast<CUevent>(call.machine.events.Add(std::move(made)));

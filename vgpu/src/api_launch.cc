@@ -72,7 +72,7 @@ CUresult Launch(CUfunction handle, const Shape& shape, CUstream stream_handle, v
   Stream* stream = nullptr;
   if (const CUresult error = call.Find(stream_handle, which, &stream)) return error;
   const Context* loaded_in = function->module->context;
-  if (loaded_in && loaded_in != stream->context) return CUDA_ERROR_INVALID_HANDLE;
+  if (loaded_in && loaded_in != RootOf(stream->context)) return CUDA_ERROR_INVALID_HANDLE;
   if (values && extra) return CUDA_ERROR_INVALID_VALUE;
   std::vector<char> parameters;
   if (!Pack(*function, values, extra, &parameters)) return CUDA_ERROR_INVALID_VALUE;

@@ -8,7 +8,7 @@ namespace {
 CUresult Allocate(Call& call, MemoryKind kind, size_t bytes, unsigned flags, uint64_t* address) {
   if (!address || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = Forbidden(call)) return error;
-  const Block* block = call.machine.memory->Allocate(kind, call.context, bytes, flags);
+  const Block* block = call.machine.memory->Allocate(kind, RootOf(call.context), bytes, flags);
   if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = block->base;
   return CUDA_SUCCESS;
@@ -127,7 +127,7 @@ static CUresult Register(void* pointer, size_t bytes, unsigned int flags) {
   block.base = address;
   block.bytes = block.reserved = bytes;
   block.kind = MemoryKind::kRegistered;
-  block.context = call.context;
+  block.context = RootOf(call.context);
   block.device = call.context->device;
   block.flags = flags;
   memory.Adopt(block);

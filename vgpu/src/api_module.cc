@@ -109,11 +109,11 @@ CUresult ReadFile(const char* path, std::vector<char>* bytes) {
 Module* InContext(Call& call, Module* library) {
   Module* found = nullptr;
   call.machine.modules.Each([&](Module& module) {
-    if (module.library == library && module.context == call.context) found = &module;
+    if (module.library == library && module.context == RootOf(call.context)) found = &module;
   });
   if (found) return found;
   auto module = std::make_unique<Module>();
-  module->context = call.context;
+  module->context = RootOf(call.context);
   module->library = library;
   for (const auto& function : library->functions) {
     module->functions.push_back(std::make_unique<Function>(*function));
@@ -127,7 +127,7 @@ CUresult LoadModule(CUmodule* handle, const void* image, size_t limit = kNoLimit
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
   Module* module = nullptr;
   const CUresult result =
-      LoadImage(call, image, limit, call.context, call.machine.modules, &module);
+      LoadImage(call, image, limit, RootOf(call.context), call.machine.modules, &module);
   if (result == CUDA_SUCCESS) *handle = reinterpret_cast<CUmodule>(module);
   return result;
 }

@@ -36,7 +36,8 @@ CUresult AllocateAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool handle,
   Stream* stream = nullptr;
   if (const CUresult error = call.Find(stream_handle, which, &stream)) return error;
   if (stream->capture) {  // a node; the block is the graph's for as long as that lives
-    Block* block = call.machine.memory->Allocate(MemoryKind::kDevice, stream->context, bytes, 0);
+    Block* block =
+        call.machine.memory->Allocate(MemoryKind::kDevice, RootOf(stream->context), bytes, 0);
     if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
     block->of_graph = true;
     *address = block->base;
@@ -59,7 +60,7 @@ CUresult AllocateAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool handle,
   block.bytes = bytes;
   block.reserved = range.reserved;
   block.kind = MemoryKind::kDevice;
-  block.context = stream->context;
+  block.context = RootOf(stream->context);
   block.device = pool->device;
   block.pool = pool;
   call.machine.memory->Adopt(block);

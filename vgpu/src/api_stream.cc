@@ -7,8 +7,9 @@ using namespace ss::vgpu;
 static CUresult CreateStream(CUstream* stream, unsigned int flags, int priority) {
   VGPU_ENTER_CONTEXT(call);
   if (!stream || (flags & ~1u)) return CUDA_ERROR_INVALID_VALUE;
-  const StreamKind kind =
-      flags & CU_STREAM_NON_BLOCKING ? StreamKind::kNonBlocking : StreamKind::kBlocking;
+  // In a green context no stream orders with the default one (seen on an H200).
+  const bool apart = flags & CU_STREAM_NON_BLOCKING || call.context->green_of;
+  const StreamKind kind = apart ? StreamKind::kNonBlocking : StreamKind::kBlocking;
   *stream = reinterpret_cast<CUstream>(call.machine.AddStream(call.context, kind, priority));
   return CUDA_SUCCESS;
 }

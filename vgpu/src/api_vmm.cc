@@ -137,7 +137,7 @@ VGPU_EXPORT cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
   block.base = address;
   block.bytes = block.reserved = bytes;
   block.kind = MemoryKind::kDevice;
-  block.context = call.context;
+  block.context = RootOf(call.context);
   block.device = found->second.device;
   block.mapped = true;
   call.machine.memory->Adopt(block);

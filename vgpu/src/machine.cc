@@ -176,10 +176,22 @@ void Machine::EndThread(uint64_t thread) {
 
 std::vector<OpPtr> Machine::Tails(const Context& context) const {
   std::vector<OpPtr> tails;
-  for (const auto& [key, stream] : context.streams) {
-    if (stream->tail && !stream->tail->done) tails.push_back(stream->tail);
-  }
+  auto add = [&](const Context& one) {
+    for (const auto& [key, stream] : one.streams) {
+      if (stream->tail && !stream->tail->done) tails.push_back(stream->tail);
+    }
+  };
+  add(context);
+  for (const Context* green : GreenOf(context)) add(*green);
   return tails;
+}
+
+std::vector<Context*> Machine::GreenOf(const Context& primary) const {
+  std::vector<Context*> greens;
+  contexts.Each([&](Context& context) {
+    if (context.green_of == &primary) greens.push_back(&context);
+  });
+  return greens;
 }
 
 std::vector<OpPtr> Machine::DeviceTails(int device) const {

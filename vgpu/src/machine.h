@@ -37,7 +37,7 @@ class Registry {
   }
   void Remove(const T* object) { objects_.erase(object); }
   template <typename Visit>
-  void Each(Visit visit) {
+  void Each(Visit visit) const {
     for (auto& [key, object] : objects_) visit(*object);
   }
   template <typename Predicate>
@@ -71,7 +71,9 @@ class Machine {
   // Queues an operation behind everything that the ordering rules put before it.
   OpPtr Issue(Stream& stream, NewOp what);
   // The last operations of all streams of a context, or of all contexts of a device.
+  // The green contexts of a primary one are part of it.
   std::vector<OpPtr> Tails(const Context& context) const;
+  std::vector<Context*> GreenOf(const Context& primary) const;
   std::vector<OpPtr> DeviceTails(int device) const;
   // The host goes on: the policy may let the device run first.
   void HostStep(std::unique_lock<std::mutex>& lock);

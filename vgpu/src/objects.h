@@ -58,7 +58,8 @@ struct NewOp {
 // What is queued right before `op` in its stream, or null.
 Op* Predecessor(const Op& op);
 
-enum class StreamKind : uint8_t { kNonBlocking, kBlocking, kLegacy, kPerThread };
+// kInner: of the driver's own, for events over a context.
+enum class StreamKind : uint8_t { kNonBlocking, kBlocking, kLegacy, kPerThread, kInner };
 
 struct Stream {
   uint64_t id = 0;  // creation order over the whole machine, from 1
@@ -82,7 +83,15 @@ struct Context {
   std::map<const Stream*, std::unique_ptr<Stream>> streams;
   Stream* legacy = nullptr;
   std::map<uint64_t, Stream*> per_thread;  // by thread number
+  Context* green_of = nullptr;             // its device's primary context; null: a full context
+  // Made when first needed: behind each record all that the context had queued, and what the
+  // context was made to wait for.
+  Stream* records = nullptr;
+  Stream* waits = nullptr;
 };
+
+// What memory, modules and events belong to: a green context has streams alone.
+inline Context* RootOf(Context* context) { return context->green_of ? context->green_of : context; }
 
 class SharedEvent;
 

@@ -1,5 +1,5 @@
-// What an operation has to wait for: rules 2 and 4 of docs/semantics.md. Rule 5 is the caller's: a
-// wait is a marker with the event's record at the call in `after`.
+// What an operation has to wait for: rules 2, 4 and 15 of docs/semantics.md. Rule 5 is the
+// caller's: a wait is a marker with the event's record at the call in `after`.
 #include <algorithm>
 
 #include "machine.h"
@@ -42,6 +42,10 @@ OpPtr Machine::Issue(Stream& stream, NewOp what) {
     }
   } else if (OrdersWithLegacy(stream)) {
     Add(stream.context->legacy->tail, &op->after);
+  }
+  for (const Context* context : {stream.context, stream.context->green_of}) {
+    const bool held_up = context && context->waits && stream.kind != StreamKind::kInner;
+    if (held_up) Add(context->waits->tail, &op->after);
   }
   stream.queue.push_back(op);
   stream.tail = op;
