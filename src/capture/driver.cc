@@ -114,6 +114,7 @@ const Driver& TheDriver() {
   Find(found.capture_info_v3, "cuStreamGetCaptureInfo_v3");
   Find(found.capture_info_v2, "cuStreamGetCaptureInfo_v2");
   Find(found.get_address_range, "cuMemGetAddressRange_v2");
+  Find(found.pointer_get_attribute, "cuPointerGetAttribute");
   Find(found.graph_get_nodes, "cuGraphGetNodes");
   Find(found.graph_find_in_clone, "cuGraphNodeFindInClone");
   Find(found.stream_is_capturing, "cuStreamIsCapturing");

@@ -43,6 +43,7 @@ struct Driver {
   CUresult (*capture_info_v2)(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*,
                               const CUgraphNode**, size_t*);
   CUresult (*get_address_range)(CUdeviceptr*, size_t*, CUdeviceptr);
+  CUresult (*pointer_get_attribute)(void*, CUpointer_attribute, CUdeviceptr);
   CUresult (*graph_get_nodes)(CUgraph, CUgraphNode*, size_t*);
   CUresult (*graph_find_in_clone)(CUgraphNode*, CUgraphNode, CUgraph);
   CUresult (*stream_is_capturing)(CUstream, CUstreamCaptureStatus*);

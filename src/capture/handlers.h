@@ -288,6 +288,20 @@ CUresult IpcOpenMemHandle(Call&, CUdeviceptr* address, CUipcMemHandle handle, un
 CUresult IpcCloseMemHandle(Call&, CUdeviceptr address);
 CUresult IpcGetEventHandle(Call&, CUipcEventHandle* handle, CUevent event);
 CUresult IpcOpenEventHandle(Call&, CUevent* event, CUipcEventHandle handle);
+
+// shareable.cc
+bool InitShareable();
+CUresult MemCreate(Call&, CUmemGenericAllocationHandle* handle, size_t bytes,
+                   const CUmemAllocationProp* properties, unsigned long long flags);
+CUresult MemExport(Call&, void* shareable, CUmemGenericAllocationHandle handle,
+                   CUmemAllocationHandleType type, unsigned long long flags);
+CUresult MemImport(Call&, CUmemGenericAllocationHandle* handle, void* shareable,
+                   CUmemAllocationHandleType type);
+CUresult MemPoolExport(Call&, void* shareable, CUmemoryPool pool, CUmemAllocationHandleType type,
+                       unsigned long long flags);
+CUresult MemPoolImport(Call&, CUmemoryPool* pool, void* shareable, CUmemAllocationHandleType type,
+                       unsigned long long flags);
+CUresult MemPoolExportPointer(Call&, CUmemPoolPtrExportData* data, CUdeviceptr address);
 CUresult MemPoolImportPointer(Call&, CUdeviceptr* address, CUmemoryPool pool,
                               CUmemPoolPtrExportData* data);
 

@@ -1,23 +1,34 @@
-// Memory that is mapped into reserved addresses, and memory and events of other processes.
+// Memory that is mapped into reserved addresses, and memory and events of other processes by
+// interprocess handles.
 #include "src/capture/call.h"
 #include "src/capture/handlers.h"
 #include "src/capture/intern.h"
 #include "src/capture/ranges.h"
+#include "src/capture/sharing.h"
 
 namespace ss::capture {
 namespace {
 
 // The schema's `kind`s.
 constexpr uint64_t kMapped = 5, kForeign = 6;
-constexpr uint64_t kMemory = 1, kEvent = 2;
 
 template <class Pointer>
 uint64_t Id(Pointer pointer) {
   return (uint64_t)pointer;
 }
 
-// What the program itself shares; what its libraries share among themselves is their own business.
-// From here on records are told with the time.
+// How far what begins there goes: the call that opens it does not say.
+uint64_t SizeOf(CUdeviceptr address) {
+  CUdeviceptr base = 0;
+  size_t bytes = 0;
+  const Driver& driver = TheDriver();
+  if (!driver.get_address_range) return 0;
+  if (driver.get_address_range(&base, &bytes, address) != CUDA_SUCCESS) return 0;
+  return base + bytes - address;
+}
+
+}  // namespace
+
 bool Shares(const Call& call) {
   if (IsPrivate(call)) return false;
   g_shares.store(true);
@@ -34,16 +45,6 @@ void Share(Call& call, bool shares, uint64_t kind, bool opened, uint64_t object,
                                 .stack = stack});
 }
 
-// How far what begins there goes: the call that opens it does not say.
-uint64_t SizeOf(CUdeviceptr address) {
-  CUdeviceptr base = 0;
-  size_t bytes = 0;
-  const Driver& driver = TheDriver();
-  if (!driver.get_address_range) return 0;
-  if (driver.get_address_range(&base, &bytes, address) != CUDA_SUCCESS) return 0;
-  return base + bytes - address;
-}
-
 void Opened(Call& call, bool shares, uint64_t address, uint64_t stack) {
   uint64_t bytes = SizeOf(address);
   g_ranges.device.Widen(address, address + bytes);
@@ -54,8 +55,6 @@ void Opened(Call& call, bool shares, uint64_t address, uint64_t stack) {
                                .is_private = !shares,
                                .stack = stack});
 }
-
-}  // namespace
 
 CUresult MemMap(Call& call, CUdeviceptr address, size_t bytes, size_t offset,
                 unsigned long long handle, unsigned long long flags) {
@@ -86,7 +85,7 @@ CUresult IpcGetMemHandle(Call& call, CUipcMemHandle* handle, CUdeviceptr address
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(handle, address);
   if (result == CUDA_SUCCESS)
-    Share(call, shares, kMemory, false, address, handle, sizeof *handle, stack);
+    Share(call, shares, kSharedMemory, false, address, handle, sizeof *handle, stack);
   return result;
 }
 
@@ -96,7 +95,7 @@ CUresult IpcOpenMemHandle(Call& call, CUdeviceptr* address, CUipcMemHandle handl
   CUresult result = call.Forward(address, handle, flags);
   if (result != CUDA_SUCCESS) return result;
   Opened(call, shares, *address, stack);
-  Share(call, shares, kMemory, true, *address, &handle, sizeof handle, stack);
+  Share(call, shares, kSharedMemory, true, *address, &handle, sizeof handle, stack);
   return result;
 }
 
@@ -113,7 +112,7 @@ CUresult IpcGetEventHandle(Call& call, CUipcEventHandle* handle, CUevent event) 
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(handle, event);
   if (result == CUDA_SUCCESS)
-    Share(call, shares, kEvent, false, Id(event), handle, sizeof *handle, stack);
+    Share(call, shares, kSharedEvent, false, Id(event), handle, sizeof *handle, stack);
   return result;
 }
 
@@ -124,18 +123,7 @@ CUresult IpcOpenEventHandle(Call& call, CUevent* event, CUipcEventHandle handle)
   CUresult result = call.Forward(event, handle);
   if (result != CUDA_SUCCESS) return result;
   call.Emit(trace::view::EventCreate{.event = Id(*event), .context = context, .foreign = 1});
-  Share(call, shares, kEvent, true, Id(*event), &handle, sizeof handle, stack);
-  return result;
-}
-
-CUresult MemPoolImportPointer(Call& call, CUdeviceptr* address, CUmemoryPool pool,
-                              CUmemPoolPtrExportData* data) {
-  const bool shares = Shares(call);
-  uint64_t stack = call.Stack();
-  CUresult result = call.Forward(address, pool, data);
-  if (result != CUDA_SUCCESS) return result;
-  Opened(call, shares, *address, stack);
-  Share(call, shares, kMemory, true, *address, data, sizeof *data, stack);
+  Share(call, shares, kSharedEvent, true, Id(*event), &handle, sizeof handle, stack);
   return result;
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint32_t kHighIds = 0x80000000;  // of what launches of graphs make: they stay among those
 constexpr int kRankShift = 48;
+constexpr uint32_t kMaxRanks = 1 << 15;
 
 // The ids of one kind in one process, as the joint program's.
 class Ids {
@@ -41,10 +42,14 @@ struct Range {
   uint64_t begin = 0, end = 0;
 };
 
-// A block that several processes use, with its owner's addresses.
+// A block that several processes use, with its owner's addresses. Memory that is mapped stays where
+// others have it mapped when its owner unmaps it: from then on it has addresses of its own, and the
+// end of the owner's mapping is judged by what the owner itself did, at addresses of its own, too.
 struct SharedBlock {
   Range range;
-  size_t owner = 0;
+  Range mapping;  // empty: not mapped, or to the end
+  BufferId mapping_id = 0;
+  Op alloc;  // its owner's
 };
 
 // A communicator of several of the processes.
@@ -58,10 +63,17 @@ struct Counters {
   Ids::Next streams, events, buffers, pools, tags, comms, graphs;
   DenseIds flags;  // by the joint program's addresses
   uint32_t hosts = 0;
+  uint64_t free_address = uint64_t{kMaxRanks - 1} << kRankShift;  // no rank's
+
+  Range TakeRange(uint64_t bytes) {
+    free_address += bytes;
+    return {free_address - bytes, free_address};
+  }
 };
 
 bool Allocates(const Op& op) { return op.kind == OpKind::kAlloc || op.kind == OpKind::kAllocAsync; }
 bool Frees(const Op& op) { return op.kind == OpKind::kFree || op.kind == OpKind::kFreeAsync; }
+bool Unmaps(const Op& op) { return op.kind == OpKind::kFree && (op.flags & kNoBarrier) != 0; }
 bool OnEvent(const Op& op) {
   return op.kind == OpKind::kEventRecord || op.kind == OpKind::kStreamWaitEvent ||
          op.kind == OpKind::kEventSync || op.kind == OpKind::kEventQuery ||
@@ -105,13 +117,8 @@ class Reader {
     return time_ == 0 ? 0 : (*tape_.times)[time_ - 1].ns;
   }
 
-  void Gives(const SharedThing& thing) {
-    if (thing.event) {
-      shared_events_.insert(thing.id);
-    } else {
-      given_.insert(thing.id);
-    }
-  }
+  void GivesEvent(uint32_t id) { shared_events_.insert(id); }
+  void GivesBlock(BufferId id, SharedBlock* block) { given_[id] = block; }
   void OpensEvent(uint32_t id, uint32_t owners) {
     events_.Set(id, owners);
     shared_events_.insert(id);
@@ -121,7 +128,7 @@ class Reader {
     comms_.Set(comm + 1, meeting->id);
     meetings_[comm] = meeting;
   }
-  void OpensBlock(BufferId id, const SharedBlock* block) { opened_blocks_[id] = block; }
+  void OpensBlock(BufferId id, SharedBlock* block) { opened_blocks_[id] = block; }
   uint32_t EventOf(uint32_t id) { return events_.Get(id); }
 
   void Take() {
@@ -132,14 +139,17 @@ class Reader {
     op.access_begin = static_cast<uint32_t>(out_.accesses.size());
     const Access* accesses = tape_.accesses->data() + from.access_begin;
     for (uint32_t i = 0; i < from.access_count; ++i) TakeAccess(from, accesses[i], &op);
+    out_.accesses.insert(out_.accesses.end(), later_.begin(), later_.end());
+    later_.clear();
     op.access_count = static_cast<uint32_t>(out_.accesses.size()) - op.access_begin;
-    Track(from);
     if (OnEvent(from) && shared_events_.contains(from.object)) {
       op.flags = (op.flags & ~kForeign) | kShared;
     }
     Rename(from, &op);
     if (from.kind == OpKind::kEventDestroy) events_.Forget(from.object);
+    SharedBlock* mapped = Track(from, &op);
     out_.ops.push_back(op);
+    if (mapped != nullptr) FollowMapping(from, *mapped);
   }
 
  private:
@@ -160,26 +170,53 @@ class Reader {
   }
 
   // A block that was opened keeps its own place from its opening to its closing, and what uses it
-  // is a use of its owner's.
+  // is a use of its owner's. An access may reach over several: the first one keeps its place among
+  // the operation's, the others come behind.
   void TakeAccess(const Op& op, Access access, Op* to) {
     if (access.shape != 0) TakeShape(&access);
-    if (!OnBuffer(op)) {
-      const Window* window = Find(windows_, access.begin);
-      if (window != nullptr) {
-        const Range owners = window->block->range;
-        access.end = std::min(access.end - window->begin + owners.begin, owners.end);
-        access.begin = access.begin - window->begin + owners.begin;
-        if (access.begin >= access.end) return;
-        to->flags |= kShared;
-        out_.accesses.push_back(access);
-        return;
-      }
+    if (OnBuffer(op)) {
+      auto last = LastBefore(own_, access.end);
+      if (last != own_.end() && last->second.end > access.begin) to->flags |= kShared;
+      return Put(InOwnPlace(access), true);
     }
-    if (Overlaps(own_, access)) to->flags |= kShared;
+    bool first = true;
+    while (access.begin < access.end) {
+      const Window* window = Find(windows_, access.begin);
+      Access piece = access;
+      piece.end = std::min(access.end, window != nullptr ? window->end : NextWindow(access.begin));
+      if (access.shape != 0 && piece.end != access.end) {  // rows across: every byte is taken
+        piece.shape = access.shape = 0;
+        piece.extent = access.extent = Evidence::kAssumed;
+      }
+      access.begin = piece.end;
+      window == nullptr ? TakeOwn(piece, first, to) : TakeOwners(*window, piece, first, to);
+      first = false;
+    }
+  }
+
+  void TakeOwn(const Access& access, bool first, Op* to) {
+    Put(InOwnPlace(access), first);
+    for (auto window = LastBefore(own_, access.end);
+         window != own_.end() && window->second.end > access.begin;
+         window = LastBefore(own_, window->first)) {
+      to->flags |= kShared;
+      const Range mapping = window->second.block->mapping;
+      if (mapping.begin == mapping.end) continue;
+      Access use = access;
+      use.mode = kRead;
+      use.shape = 0;
+      use.begin = std::max(access.begin, window->first) - window->first + mapping.begin;
+      use.end = std::min(access.end, window->second.end) - window->first + mapping.begin;
+      later_.push_back(use);
+    }
+  }
+
+  Access InOwnPlace(Access access) const {
     access.begin += RankBits(tape_.rank);
     access.end += RankBits(tape_.rank);
-    out_.accesses.push_back(access);
+    return access;
   }
+  void Put(const Access& access, bool first) { (first ? out_.accesses : later_).push_back(access); }
 
   void TakeShape(Access* access) {
     const std::optional<ShapeId> id = out_.shapes.Intern(tape_.shapes->Get(access->shape));
@@ -189,7 +226,7 @@ class Reader {
 
   struct Window {
     uint64_t begin = 0, end = 0;
-    const SharedBlock* block = nullptr;  // null: this process's own
+    SharedBlock* block = nullptr;
   };
   using Windows = std::map<uint64_t, Window>;  // by begin
 
@@ -199,24 +236,74 @@ class Reader {
     const Window& window = std::prev(after)->second;
     return address < window.end ? &window : nullptr;
   }
-  static bool Overlaps(const Windows& windows, const Access& access) {
-    auto after = windows.lower_bound(access.end);
-    return after != windows.begin() && std::prev(after)->second.end > access.begin;
+  static Windows::const_iterator LastBefore(const Windows& windows, uint64_t address) {
+    auto after = windows.lower_bound(address);
+    return after == windows.begin() ? windows.end() : std::prev(after);
   }
 
-  // What is shared from here on, or no longer.
-  void Track(const Op& op) {
-    if (!Allocates(op) && !Frees(op)) return;
-    const Access& range = (*tape_.accesses)[op.access_begin];
-    auto opened = opened_blocks_.find(op.object);
-    const bool given = given_.contains(op.object);
-    if (opened == opened_blocks_.end() && !given) return;
-    Windows& windows = given ? own_ : windows_;
-    if (Frees(op)) {
-      windows.erase(range.begin);
-    } else {
-      windows[range.begin] = {range.begin, range.end, given ? nullptr : opened->second};
+  uint64_t NextWindow(uint64_t address) const {
+    auto next = windows_.upper_bound(address);
+    return next == windows_.end() ? UINT64_MAX : next->first;
+  }
+
+  // Of what was opened: in its owner's place, and a use of what was opened, which must not be
+  // closed before.
+  void TakeOwners(const Window& window, Access access, bool first, Op* to) {
+    to->flags |= kShared;
+    Access use = InOwnPlace(access);
+    use.mode = kRead;
+    use.shape = 0;
+    later_.push_back(use);
+    const Range owners = window.block->range;
+    access.end = std::min(access.end - window.begin + owners.begin, owners.end);
+    access.begin = access.begin - window.begin + owners.begin;
+    if (access.begin < access.end) Put(access, first);
+  }
+
+  // What is shared from here on, or no longer. Of this process's, where its mapping has an end.
+  SharedBlock* Track(const Op& from, Op* op) {
+    if (!Allocates(from) && !Frees(from)) return nullptr;
+    const Access& range = (*tape_.accesses)[from.access_begin];
+    auto opened = opened_blocks_.find(from.object);
+    if (opened != opened_blocks_.end()) {
+      Set(&windows_, range, Allocates(from), opened->second);
     }
+    auto given = given_.find(from.object);
+    if (given == given_.end()) return nullptr;
+    SharedBlock* block = given->second;
+    Set(&own_, range, Allocates(from), block);
+    if (Allocates(from)) block->alloc = *op;
+    if (Unmaps(from)) op->flags |= kImplicitEnd;
+    return block->mapping.begin == block->mapping.end ? nullptr : block;
+  }
+  static void Set(Windows* windows, const Access& range, bool begins, SharedBlock* block) {
+    windows->erase(range.begin);
+    if (begins) (*windows)[range.begin] = {range.begin, range.end, block};
+  }
+
+  // Behind what its owner does to it.
+  void FollowMapping(const Op& from, SharedBlock& block) {
+    Op op = out_.ops.back();
+    if (Allocates(from)) {
+      block.mapping_id = counters_.buffers.low++;
+      return Add(op, block.mapping_id, block.mapping);
+    }
+    op.flags = from.flags;
+    Add(op, block.mapping_id, block.mapping);
+    block.range = counters_.TakeRange(block.range.end - block.range.begin);
+    Add(block.alloc, counters_.buffers.low++, block.range);
+  }
+
+  // One more like `op`, of another place.
+  void Add(Op op, BufferId object, Range range) {
+    Access access = out_.accesses[op.access_begin];
+    access.begin = range.begin;
+    access.end = range.end;
+    op.id = out_.ops.size() + 1;
+    op.object = object;
+    op.access_begin = static_cast<uint32_t>(out_.accesses.size());
+    out_.accesses.push_back(access);
+    out_.ops.push_back(op);
   }
 
   // A member of a communicator, + 1, as a rank of the joint program.
@@ -332,22 +419,29 @@ class Reader {
   std::unordered_map<HostId, HostId> hosts_;
   std::unordered_map<OpId, OpId> named_;  // those that others name
   std::vector<StringId> strings_;
-  std::set<uint32_t> given_, shared_events_, opened_events_;
-  std::map<BufferId, const SharedBlock*> opened_blocks_;
+  std::set<uint32_t> shared_events_, opened_events_;
+  std::map<BufferId, SharedBlock*> opened_blocks_, given_;
   std::map<uint32_t, const Meeting*> meetings_;  // by communicator
   Windows windows_, own_;
+  std::vector<Access> later_;  // of this operation
 };
 
 // Where the blocks lie that are given away.
-std::map<BufferId, Range> RangesOf(const ProcessTape& tape, const std::set<BufferId>& buffers) {
-  std::map<BufferId, Range> ranges;
-  if (buffers.empty()) return ranges;
+struct Place {
+  Range range;
+  bool unmapped = false;
+};
+std::map<BufferId, Place> PlacesOf(const ProcessTape& tape, const std::set<BufferId>& buffers) {
+  std::map<BufferId, Place> places;
+  if (buffers.empty()) return places;
   for (const Op& op : *tape.ops) {
-    if (!Allocates(op) || !buffers.contains(op.object)) continue;
+    if ((!Allocates(op) && !Frees(op)) || !buffers.contains(op.object)) continue;
     const Access& access = (*tape.accesses)[op.access_begin];
-    ranges[op.object] = {access.begin, access.end};
+    Place& place = places[op.object];
+    place.range = {access.begin, access.end};
+    place.unmapped |= Unmaps(op);
   }
-  return ranges;
+  return places;
 }
 
 // Of a group of several calls it is not told which of them meets which of another rank's.
@@ -458,11 +552,14 @@ Program JoinPrograms(const std::vector<ProcessTape>& tapes, const std::vector<Sh
     return (*tapes[side.process].shared)[side.thing];
   };
   for (const SharingPair& pair : pairs) {
-    readers[pair.given.process].Gives(thing(pair.given));
-    if (!thing(pair.given).event) given[pair.given.process].insert(thing(pair.given).id);
+    if (thing(pair.given).event) {
+      readers[pair.given.process].GivesEvent(thing(pair.given).id);
+    } else {
+      given[pair.given.process].insert(thing(pair.given).id);
+    }
   }
-  std::vector<std::map<BufferId, Range>> ranges;
-  for (size_t i = 0; i < tapes.size(); ++i) ranges.push_back(RangesOf(tapes[i], given[i]));
+  std::vector<std::map<BufferId, Place>> places;
+  for (size_t i = 0; i < tapes.size(); ++i) places.push_back(PlacesOf(tapes[i], given[i]));
   std::map<std::pair<size_t, BufferId>, SharedBlock> blocks;  // nodes stay where they are
   for (const SharingPair& pair : pairs) {
     const SharedThing& its = thing(pair.given);
@@ -472,11 +569,17 @@ Program JoinPrograms(const std::vector<ProcessTape>& tapes, const std::vector<Sh
       opener.OpensEvent(thing(pair.opened).id, readers[owner].EventOf(its.id));
       continue;
     }
-    auto range = ranges[owner].find(its.id);
-    if (range == ranges[owner].end()) continue;
-    SharedBlock& block = blocks[{owner, its.id}];
-    const uint64_t rank = RankBits(tapes[owner].rank);
-    block = {{range->second.begin + rank, range->second.end + rank}, owner};
+    auto place = places[owner].find(its.id);
+    if (place == places[owner].end()) continue;
+    auto [at, fresh] = blocks.try_emplace({owner, its.id});
+    SharedBlock& block = at->second;
+    if (fresh) {
+      const Range range = place->second.range;
+      const uint64_t rank = RankBits(tapes[owner].rank);
+      block.range = {range.begin + rank, range.end + rank};
+      if (place->second.unmapped) block.mapping = counters.TakeRange(range.end - range.begin);
+      readers[owner].GivesBlock(its.id, &block);
+    }
     opener.OpensBlock(thing(pair.opened).id, &block);
   }
   for (;;) {

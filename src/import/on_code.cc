@@ -132,6 +132,7 @@ std::string Importer::State::UseAccess(const kernels::Access& access,
     case Root::kTensorMap:
       return UseTensorMap(access, words);
     case Root::kIndirect:
+      if (access.polled) op.flags |= kPolling;
       if (IsGather(access, summary, words)) return "";
       if (!MayBeList(access, summary)) return "pointers that it reads from memory";
       counts_.Add(Count::kTakenAsPointers);

@@ -133,15 +133,42 @@ void Importer::State::On(const trace::Alloc& record) {
   block.opened = record.kind == kOpened;
   block.kind = block.accessed = KindOfAlloc(record.kind);
   block.mapped = record.handle;
-  if (record.handle != 0 && ++mappings_[record.handle] > 1) counts_.Add(Count::kAliasedMappings);
   block.name = name;
   Op& op = BeginTenancy(block, OpKind::kAlloc, context, record.stack);
   if (record.is_private != 0) op.flags |= kPrivate;
+  if (record.handle == 0) return;
+  Mapping& mapping = mappings_[record.handle];
+  mapping.last = range.begin;
+  if (++mapping.ranges > 1) counts_.Add(Count::kAliasedMappings);
+  auto shared = shared_handles_.find(record.handle);
+  if (shared != shared_handles_.end()) ShareMapping(shared->second, block.buffer);
+}
+
+// What is given away was shared when it was, and from its mapping on where it was mapped before.
+void Importer::State::ShareMapping(SharedThing& thing, BufferId buffer) {
+  SharedThing its = thing;
+  its.id = buffer;
+  if (thing.opened || thing.id != 0) its.ns = now_ns_;
+  thing.id = buffer;
+  shared_.push_back(std::move(its));
+}
+
+void Importer::State::ShareHandle(const trace::Shared& record) {
+  if (record.opened == 0 && record.handle.empty())
+    return void(shared_handles_.erase(record.object));
+  SharedThing& thing = shared_handles_[record.object];
+  thing = {false, record.opened != 0, 0, record.handle, now_ns_};
+  auto mapping = mappings_.find(record.object);
+  if (mapping == mappings_.end() || thing.opened) return;
+  if (const Block* block = memory_.DriverBlock(mapping->second.last)) {
+    if (block->mapped == record.object) ShareMapping(thing, block->buffer);
+  }
 }
 
 // Rule 8. Whoever has the other processes' traces, too, says what of it is known.
 void Importer::State::On(const trace::Shared& record) {
-  constexpr uint64_t kMemory = 1;
+  constexpr uint64_t kMemory = 1, kMapping = 3;
+  if (record.kind == kMapping) return ShareHandle(record);
   SharedThing thing{record.kind != kMemory, record.opened != 0, 0, record.handle, now_ns_};
   if (thing.event) {
     thing.id = EventOf(record.object, 0);
@@ -187,7 +214,7 @@ void Importer::State::Unmap(const trace::Free& record) {
   memory_.OverlappingDriver(range.begin, range.end, gone);
   if (gone.empty()) return counts_.Add(Count::kUnknownFrees);
   for (Block* block : gone) {
-    if (--mappings_[block->mapped] == 0) mappings_.erase(block->mapped);
+    if (--mappings_[block->mapped].ranges == 0) mappings_.erase(block->mapped);
     // Where a segment was carved up, or nobody had heard of the block, its end is not judged
     // anyway.
     if (EndDriverBlock(*block, OpKind::kFree, record.stack)) {

@@ -304,6 +304,8 @@ class Importer::State {
   void On(const trace::Free&);
   void Unmap(const trace::Free& record);
   bool OpenAgain(Range range);
+  void ShareHandle(const trace::Shared& record);
+  void ShareMapping(SharedThing& thing, BufferId buffer);
   void On(const trace::Shared&);
   void On(const trace::AllocAsync&);
   void On(const trace::FreeAsync&);
@@ -404,11 +406,17 @@ class Importer::State {
   MemoryMap memory_;
   BufferId buffers_made_ = 0;
   std::vector<Range> device_flags_;
-  std::unordered_map<uint64_t, uint32_t> mappings_;  // handle -> ranges it is mapped to now
-  std::unordered_set<EventId> shared_events_;        // with other processes
-  std::unordered_set<EventId> foreign_events_;       // that only other processes have recorded
-  std::vector<Block*> blocks_;                       // scratch
-  bool maps_unseen_ = false;  // memory comes alive in ways that are not modelled
+  // Of a handle that is mapped somewhere: to how many ranges, and where last.
+  struct Mapping {
+    uint32_t ranges = 0;
+    uint64_t last = 0;
+  };
+  std::unordered_map<uint64_t, Mapping> mappings_;
+  std::unordered_map<uint64_t, SharedThing> shared_handles_;  // what is mapped of them is shared
+  std::unordered_set<EventId> shared_events_;                 // with other processes
+  std::unordered_set<EventId> foreign_events_;  // that only other processes have recorded
+  std::vector<Block*> blocks_;                  // scratch
+  bool maps_unseen_ = false;                    // memory comes alive in ways that are not modelled
 
   // Coverage.
   Counts counts_;

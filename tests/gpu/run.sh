@@ -21,7 +21,7 @@ cmake --preset release -B $build -DSTREAMSAN_CUDA=ON -DSTREAMSAN_GPU_PROGRAMS=ON
 targets=(streamsan streamsan_capture)
 [ -z "$samples$pytorch" ] || targets+=(ablation_oracle)
 breadth=(graph_capture graph_input graph_explicit graph_memory graph_update pdl memop vmm async_alloc managed rows)
-[ -n "$samples$pytorch" ] || targets+=("${breadth[@]/#/breadth_}" breadth_ipc breadth_refused)
+[ -n "$samples$pytorch" ] || targets+=("${breadth[@]/#/breadth_}" breadth_ipc breadth_shareable breadth_refused)
 [ -n "$samples$pytorch" ] || targets+=(moe_combine zero3_reduce ep_combine_fill hello_rt_static hello_rt_shared kernels_e2e)
 cmake --build $build --target "${targets[@]}"
 
@@ -92,7 +92,12 @@ for program in "${breadth[@]}"; do
 done
 expect 66 "programmatic launch in a graph, racy" $build/bin/breadth_pdl racy graph
 expect 0 "programmatic launch in a graph, fixed" $build/bin/breadth_pdl fixed graph
-expect 0 "two processes" $build/bin/breadth_ipc fixed
+expect 66 "two processes, racy" $build/bin/breadth_ipc racy
+expect 0 "two processes, fixed" $build/bin/breadth_ipc fixed
+expect 66 "shareable handle, racy" $build/bin/breadth_shareable racy
+expect 0 "shareable handle, fixed" $build/bin/breadth_shareable fixed
+expect 66 "pool of two processes, racy" $build/bin/breadth_shareable racy pool
+expect 0 "pool of two processes, fixed" $build/bin/breadth_shareable fixed pool
 expect 0 "what the driver refuses" $build/bin/breadth_refused
 printf '%d passed, %d failed\n' $passed $failed
 [ $failed -eq 0 ]

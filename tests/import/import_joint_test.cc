@@ -7,7 +7,7 @@
 namespace ss {
 namespace {
 
-constexpr uint64_t kMemory = 1, kEvent = 2;
+constexpr uint64_t kMemory = 1, kEvent = 2, kMapping = 3;
 constexpr uint64_t kBlock = 0x10000, kMapped = 0x90000, kSize = 0x1000;
 
 struct Process : ImportSink {
@@ -33,7 +33,8 @@ struct Process : ImportSink {
   }
   ProcessTape Tape(uint32_t rank) {
     importer.Finish(*this);
-    return {rank, &strings, &names.shapes, &ops, &accesses, &times, &importer.shared(), &importer.flags(), 0};
+    return {rank,   &strings,           &names.shapes,     &ops, &accesses,
+            &times, &importer.shared(), &importer.flags(), 0};
   }
 
   void Give(uint64_t ns) {
@@ -44,9 +45,20 @@ struct Process : ImportSink {
     Call(ns, trace::Alloc{.address = kMapped, .bytes = kSize, .kind = 6, .context = kContext});
     Call(ns, trace::Shared{.kind = kMemory, .opened = 1, .object = kMapped, .handle = "memory"});
   }
-  void Set(uint64_t ns, uint64_t address) {
+  void Map(uint64_t ns, uint64_t address, uint64_t handle) {
+    Call(ns,
+         trace::Alloc{
+             .address = address, .bytes = kSize, .kind = 5, .context = kContext, .handle = handle});
+  }
+  void Unmap(uint64_t ns, uint64_t address) {
+    Call(ns, trace::Free{.address = address, .kind = 5, .bytes = kSize});
+  }
+  void ShareHandle(uint64_t ns, bool opened, uint64_t handle, const std::string& label) {
+    Call(ns, trace::Shared{.kind = kMapping, .opened = opened, .object = handle, .handle = label});
+  }
+  void Set(uint64_t ns, uint64_t address, uint64_t bytes = 8) {
     Call(ns, trace::Memset{
-                 .destination = address, .bytes = 8, .stream = kStreamA, .context = kContext});
+                 .destination = address, .bytes = bytes, .stream = kStreamA, .context = kContext});
   }
 
   Program names;
@@ -203,6 +215,92 @@ TEST(Joint, TheLastToGiveAHandleBeforeItIsOpenedIsTheOwner) {
   EXPECT_EQ(pairs[0].opened.process, 2u);
   EXPECT_EQ(GroupSharing(pairs, 3), (std::vector<std::vector<size_t>>{{1, 2}}));
   EXPECT_TRUE(GroupSharing({}, 3).empty());
+}
+
+TEST(Joint, WhatIsMappedOfASharedHandleIsShared) {
+  Process owner, user;
+  owner.Map(10, kBlock, 7);
+  owner.ShareHandle(20, false, 7, "seven");
+  owner.ShareHandle(30, false, 8, "eight");
+  owner.Map(40, kBlock + kSize, 8);
+  owner.ShareHandle(50, false, 8, "");  // another one's number from here on
+  owner.Map(60, kBlock + 2 * kSize, 8);
+  user.ShareHandle(35, true, 1, "eight");
+  user.Map(36, kMapped, 1);
+  user.ShareHandle(37, true, 2, "");  // nobody said which one
+  user.Map(38, kMapped + kSize, 2);
+  const std::vector<ProcessTape> tapes{owner.Tape(0), user.Tape(1)};
+  const std::vector<SharedThing>&given = *tapes[0].shared, &opened = *tapes[1].shared;
+  ASSERT_EQ(given.size(), 2u);
+  EXPECT_EQ(given[0].handle, "seven");
+  EXPECT_EQ(given[1].handle, "eight");
+  EXPECT_EQ(given[1].ns, 30u);  // however late it was mapped
+  EXPECT_NE(given[0].id, given[1].id);
+  ASSERT_EQ(opened.size(), 2u);
+  const auto pairs = MatchShared({&given, &opened});
+  ASSERT_EQ(pairs.size(), 1u);
+  EXPECT_EQ(pairs[0].given.thing, 1u);
+  EXPECT_EQ(pairs[0].opened.thing, 0u);
+}
+
+// What lies in a row here need not there. The first part keeps its place among the accesses.
+TEST(Joint, AnAccessMayReachOverSeveralOpenedBlocks) {
+  Process owner, user;
+  for (uint64_t i = 0; i < 2; ++i) {
+    owner.Map(10, kBlock + i * 4 * kSize, 7 + i);
+    owner.ShareHandle(10, false, 7 + i, std::to_string(i));
+    user.ShareHandle(20, true, 1 + i, std::to_string(i));
+    user.Map(20, kMapped + i * kSize, 1 + i);
+  }
+  user.Set(30, kMapped + kSize - 0x100, 0x300);
+  const Program program = Joined(owner, user);
+  const std::vector<Op> sets = Of(program, OpKind::kMemset);
+  ASSERT_EQ(sets.size(), 1u);
+  std::vector<Access> written;
+  for (uint32_t i = 0; i < sets[0].access_count; ++i) {
+    const Access& access = program.accesses[sets[0].access_begin + i];
+    if (access.mode == kWrite) written.push_back(access);
+  }
+  EXPECT_EQ(program.accesses[sets[0].access_begin].mode, kWrite);
+  ASSERT_EQ(written.size(), 2u);
+  EXPECT_EQ(written[0].begin, kBlock + kSize - 0x100);
+  EXPECT_EQ(written[0].end, kBlock + kSize);
+  EXPECT_EQ(written[1].begin, kBlock + 4 * kSize);
+  EXPECT_EQ(written[1].end, kBlock + 4 * kSize + 0x200);
+}
+
+// Mapped memory lives as long as anybody has it: that its owner unmaps it ends the owner's mapping
+// alone, and is judged by what the owner did.
+TEST(Joint, WhatItsOwnerUnmapsStaysWithTheOthers) {
+  Process owner, user;
+  owner.Map(10, kBlock, 7);
+  owner.ShareHandle(10, false, 7, "seven");
+  user.ShareHandle(20, true, 1, "seven");
+  user.Map(20, kMapped, 1);
+  owner.Set(30, kBlock);
+  user.Set(40, kMapped);
+  owner.Unmap(50, kBlock);
+  user.Set(60, kMapped);
+  const Program program = Joined(owner, user);
+  const std::vector<Op> sets = Of(program, OpKind::kMemset), frees = Of(program, OpKind::kFree);
+  ASSERT_EQ(sets.size(), 3u);
+  auto written = [&](const Op& op) { return program.accesses[op.access_begin].begin; };
+  EXPECT_EQ(written(sets[0]), written(sets[1]));
+  EXPECT_NE(written(sets[1]), written(sets[2]));
+  ASSERT_EQ(frees.size(), 2u);
+  EXPECT_TRUE(frees[0].flags & kImplicitEnd);
+  EXPECT_FALSE(frees[1].flags & kImplicitEnd);
+  const Access& mapping = program.accesses[frees[1].access_begin];
+  auto uses = [&](const Op& op) {
+    for (uint32_t i = 0; i < op.access_count; ++i) {
+      const Access& access = program.accesses[op.access_begin + i];
+      if (access.begin >= mapping.begin && access.end <= mapping.end) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(uses(sets[0]));
+  EXPECT_FALSE(uses(sets[1]));
+  EXPECT_FALSE(uses(sets[2]));
 }
 
 TEST(Joint, WhatIsOpenedTwiceIsClosedTwice) {

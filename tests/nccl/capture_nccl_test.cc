@@ -104,8 +104,8 @@ TEST_P(Nccl, CountsCallsByName) {
   EXPECT_EQ(counters["ncclBroadcast"], 0u);  // NCCL's own call
   EXPECT_EQ(counters["ncclGroupEnd"], 2u);
   EXPECT_EQ(counters["cuLaunchKernel"], 6u);
-  EXPECT_EQ(counters["cuMemExportToShareableHandle"], 3u);
-  EXPECT_EQ(watched.Unmodelled()["cuMemExportToShareableHandle"], 1u);  // the program's own
+  EXPECT_EQ(counters["cuDestroyExternalMemory"], 3u);
+  EXPECT_EQ(watched.Unmodelled()["cuDestroyExternalMemory"], 1u);  // the program's own
 }
 
 TEST_P(Nccl, ForwardsUnwatched) {

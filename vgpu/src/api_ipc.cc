@@ -81,9 +81,9 @@ VGPU_EXPORT cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   call.machine.WaitForSlice(call.lock);
   block = call.machine.memory->Find(address);
   if (!block) return CUDA_ERROR_INVALID_VALUE;
-  uint64_t offset = 0;
-  const int file = call.machine.memory->ShareDevice(*block, &offset);
+  const int file = call.machine.memory->ShareDevice(block->device);
   if (file < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  const uint64_t offset = block->base - call.machine.memory->device(block->device).base();
   Write({kMagic, getpid(), file, offset, block->bytes, block->serial, block->device, 0}, handle);
   return CUDA_SUCCESS;
 }

@@ -67,7 +67,9 @@ VGPU_EXPORT cuMemFree_v2(CUdeviceptr address) {
   block = Exactly(call, address);  // another thread may have been quicker
   if (!block) return CUDA_ERROR_INVALID_VALUE;
   if (Pool* pool = block->pool) {
-    pool->ranges.push_back({block->base, block->reserved, nullptr, nullptr});
+    if (pool->imported < 0) {
+      pool->ranges.push_back({block->base, block->reserved, nullptr, nullptr});
+    }
     pool->used -= block->reserved;
   }
   call.machine.memory->Release(block);

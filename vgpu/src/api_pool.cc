@@ -1,4 +1,6 @@
 // Stream-ordered allocation and memory pools.
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "api_graph.h"
@@ -48,7 +50,7 @@ CUresult AllocateAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool handle,
   }
   Pool* pool = handle ? call.machine.pools.Find(handle)
                       : call.machine.current_pools[static_cast<size_t>(stream->context->device)];
-  if (!pool) return CUDA_ERROR_INVALID_VALUE;
+  if (!pool || pool->imported >= 0) return CUDA_ERROR_INVALID_VALUE;
   FreeRange range;
   NewOp allocation{Work::kMarker, "allocate"};
   OpPtr after;
@@ -88,7 +90,10 @@ CUresult FreeAsync(CUdeviceptr address, CUstream stream_handle, DefaultStream wh
   // end.
   OpPtr freed = call.machine.Issue(*stream, {Work::kMarker, "free"});
   if (Pool* pool = block->pool) {
-    pool->ranges.push_back({block->base, block->reserved, std::move(freed), stream});
+    // Another process's stays mapped: what is under way falls into no hole.
+    if (pool->imported < 0) {
+      pool->ranges.push_back({block->base, block->reserved, std::move(freed), stream});
+    }
     Account(*pool, -static_cast<int64_t>(block->reserved), 0);
   } else {
     block->pool = call.machine.default_pools[static_cast<size_t>(block->device)];
@@ -165,6 +170,7 @@ VGPU_EXPORT cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* props) {
   if (!ValidDevice(props->location.id)) return CUDA_ERROR_INVALID_DEVICE;
   auto made = std::make_unique<Pool>();
   made->device = props->location.id;
+  made->exportable = props->handleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   *pool = reinterpret_cast<CUmemoryPool>(call.machine.pools.Add(std::move(made)));
   return CUDA_SUCCESS;
 }
@@ -186,6 +192,7 @@ VGPU_EXPORT cuMemPoolDestroy(CUmemoryPool handle) {
   for (Pool*& current : call.machine.current_pools) {
     if (current == pool) current = call.machine.default_pools[static_cast<size_t>(pool->device)];
   }
+  if (pool->imported >= 0) close(pool->imported);
   call.machine.pools.Remove(pool);
   return CUDA_SUCCESS;
 }

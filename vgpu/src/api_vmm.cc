@@ -1,5 +1,6 @@
 // Virtual memory management: reserved ranges into which memory is mapped. Each allocation is a file
-// of its own, so that it may be mapped to several places and its data stay when it is unmapped.
+// of its own, so that it may be mapped to several places, its data stay when it is unmapped, and
+// other processes may have it.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <map>
 
 #include "api_graph.h"
+#include "ipc.h"
 
 using namespace ss::vgpu;
 
@@ -19,8 +21,9 @@ struct Physical {
   int file = -1;
   uint64_t bytes = 0;
   int device = 0;
-  uint64_t mapped = 0;    // how often
-  bool released = false;  // lives until it is mapped nowhere
+  bool exportable = false;
+  uint64_t mapped = 0;   // how often
+  unsigned handles = 1;  // without any it lives until it is mapped nowhere
 };
 
 // Under the machine's lock. Handles are never used again.
@@ -47,7 +50,7 @@ bool Reserved(uint64_t address, uint64_t bytes) {
 }
 
 void DropIfUnused(std::map<uint64_t, Physical>::iterator memory) {
-  if (!memory->second.released || memory->second.mapped) return;
+  if (memory->second.handles || memory->second.mapped) return;
   close(memory->second.file);
   TheSpace().physical.erase(memory);
 }
@@ -98,22 +101,57 @@ VGPU_EXPORT cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
   if (!handle || !prop || !bytes || bytes % kGrain || flags) return CUDA_ERROR_INVALID_VALUE;
   if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
   if (!ValidDevice(prop->location.id)) return CUDA_ERROR_INVALID_DEVICE;
-  const int file = memfd_create("vgpu", MFD_CLOEXEC);
+  const int file = MakeFile("memory", prop->location.id);
   if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) {
     if (file >= 0) close(file);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   *handle = ++TheSpace().handles;
-  TheSpace().physical[*handle] = {file, bytes, prop->location.id, 0, false};
+  const bool exportable = prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  TheSpace().physical[*handle] = {file, bytes, prop->location.id, exportable};
   return CUDA_SUCCESS;
 }
 
 VGPU_EXPORT cuMemRelease(CUmemGenericAllocationHandle handle) {
   VGPU_ENTER(call);
   auto found = TheSpace().physical.find(handle);
-  if (found == TheSpace().physical.end() || found->second.released) return CUDA_ERROR_INVALID_VALUE;
-  found->second.released = true;
+  if (found == TheSpace().physical.end() || !found->second.handles) return CUDA_ERROR_INVALID_VALUE;
+  --found->second.handles;
   DropIfUnused(found);
+  return CUDA_SUCCESS;
+}
+
+VGPU_EXPORT cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
+  VGPU_ENTER(call);
+  const Block* block = call.machine.memory->Find(reinterpret_cast<uint64_t>(address));
+  auto mapping = block ? TheSpace().mapped.find(block->base) : TheSpace().mapped.end();
+  if (!handle || mapping == TheSpace().mapped.end()) return CUDA_ERROR_INVALID_VALUE;
+  *handle = mapping->second.handle;
+  ++TheSpace().physical[*handle].handles;
+  return CUDA_SUCCESS;
+}
+
+VGPU_EXPORT cuMemExportToShareableHandle(void* shareable, CUmemGenericAllocationHandle handle,
+                                         CUmemAllocationHandleType type, unsigned long long flags) {
+  VGPU_ENTER(call);
+  auto found = TheSpace().physical.find(handle);
+  if (!shareable || flags || found == TheSpace().physical.end() || !found->second.handles) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!found->second.exportable) return CUDA_ERROR_INVALID_VALUE;
+  return ExportFile(found->second.file, shareable);
+}
+
+VGPU_EXPORT cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* shareable,
+                                           CUmemAllocationHandleType type) {
+  VGPU_ENTER(call);
+  if (!handle) return CUDA_ERROR_INVALID_VALUE;
+  if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+  const ImportedFile imported = ImportFile("memory", shareable);
+  if (imported.file < 0) return CUDA_ERROR_INVALID_VALUE;
+  *handle = ++TheSpace().handles;
+  TheSpace().physical[*handle] = {imported.file, imported.bytes, imported.device};
   return CUDA_SUCCESS;
 }
 

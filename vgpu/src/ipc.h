@@ -43,6 +43,17 @@ class SharedEvent {
 // The file of a memfd of another process, opened; -1 if it is gone.
 int OpenFileOf(int process, int file);
 
+// Shareable handles of memory and of pools are descriptors of their own, as the driver's are: other
+// processes get them over a socket or by fork, and the memory lives as long as anybody has it.
+int MakeFile(const char* what, int device);
+CUresult ExportFile(int file, void* shareable);  // writes a descriptor there
+struct ImportedFile {
+  int file = -1;
+  uint64_t bytes = 0;
+  int device = 0;
+};
+ImportedFile ImportFile(const char* what, void* shareable);
+
 // A record of the event, and a wait for its most recent one, as operations.
 NewOp RecordOf(Event& event);
 NewOp WaitFor(const Event& event);

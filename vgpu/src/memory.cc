@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "ipc.h"
 #include "options.h"
 
 namespace ss::vgpu {
@@ -40,9 +41,9 @@ void Arena::Unmap() {
   file_ = -1;
 }
 
-int Arena::Share(const std::vector<const Block*>& blocks) {
+int Arena::Share(const std::vector<const Block*>& blocks, int device) {
   if (file_ >= 0) return file_;
-  const int file = memfd_create("vgpu-device", MFD_CLOEXEC);
+  const int file = MakeFile("device", device);
   if (file < 0) return -1;
   bool copied = ftruncate(file, static_cast<off_t>(bytes_)) == 0;
   for (const Block* block : blocks) {
@@ -135,14 +136,13 @@ void Memory::Release(Block* block) {
   blocks_.erase(block->base);
 }
 
-int Memory::ShareDevice(const Block& block, uint64_t* offset) {
-  Arena& arena = device(block.device);
+int Memory::ShareDevice(int number) {
+  Arena& arena = device(number);
   std::vector<const Block*> there;
   for (const auto& [base, other] : blocks_) {
     if (base >= arena.base() && base - arena.base() < arena.bytes()) there.push_back(&other);
   }
-  *offset = block.base - arena.base();
-  return arena.Share(there);
+  return arena.Share(there, number);
 }
 
 Block* Memory::Find(uint64_t address) {

@@ -51,7 +51,7 @@ class Arena {
   std::optional<uint64_t> Take(uint64_t bytes);
   // Puts a file under the range, for other processes to map; `blocks` keep their contents. The
   // file, or -1.
-  int Share(const std::vector<const Block*>& blocks);
+  int Share(const std::vector<const Block*>& blocks, int device);
   uint64_t base() const { return base_; }
   void Give(uint64_t address, uint64_t bytes);
   void Unmap();
@@ -81,9 +81,8 @@ class Memory {
   void Release(Block* block);
   // The block that contains `address`, or null.
   Block* Find(uint64_t address);
-  // The file behind a device's block, once and for all, and where the block lies in it; or -1. No
-  // operation may be running.
-  int ShareDevice(const Block& block, uint64_t* offset);
+  // The file behind a device's memory, once and for all; or -1. No operation may be running.
+  int ShareDevice(int number);
   Arena& device(int number) { return device_[static_cast<size_t>(number)]; }
   std::map<uint64_t, Block>& blocks() { return blocks_; }
 

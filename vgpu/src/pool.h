@@ -19,6 +19,8 @@ struct FreeRange {
 struct Pool {
   int device = 0;
   bool is_default = false;
+  bool exportable = false;
+  int imported = -1;  // another process's: its file, from which nothing is allocated
   std::vector<FreeRange> ranges;
   uint64_t release_threshold = 0;
   uint64_t used = 0;
