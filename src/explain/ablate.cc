@@ -1,6 +1,7 @@
 #include "src/explain/ablate.h"
 
 #include "src/explain/places.h"
+#include "src/explain/window.h"
 
 namespace ss {
 namespace {
@@ -54,7 +55,14 @@ class Ablating {
 }  // namespace
 
 Ablation Ablate(const Tape& tape, const CheckOptions& check, const AblateOptions& options) {
-  return Ablating(tape, check, options).Run();
+  Ablation ablation = Ablating(tape, check, options).Run();
+  const LaneNames names(tape);
+  auto name = [&](std::vector<Finding>& hazards) {
+    for (Finding& hazard : hazards) NameRanks(&hazard, names);
+  };
+  for (Wait& wait : ablation.waits) name(wait.hazards);
+  for (WaitPlace& place : ablation.places) name(place.hazards);
+  return ablation;
 }
 
 }  // namespace ss

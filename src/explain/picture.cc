@@ -69,6 +69,8 @@ class Artist {
       : tape_(tape), findings_(findings), limit_(limit) {}
 
   Picture Make() {
+    ranks_ = std::any_of(tape_.ops->begin(), tape_.ops->end(),
+                         [](const Op& op) { return op.kind == OpKind::kHostBegin && op.aux != 0; });
     Choose();
     for (size_t i = 0; i < tape_.ops->size(); ++i) Pass(i);
     NameBuffers();
@@ -109,8 +111,8 @@ class Artist {
     return at->second;
   }
 
-  uint32_t AddLane(std::string name, const char* kind, uint32_t rank) {
-    out_.lanes.push_back({std::move(name), kind, rank});
+  uint32_t AddLane(const std::string& name, const char* kind, uint32_t rank) {
+    out_.lanes.push_back({ranks_ ? fmt::format("rank{} {}", rank, name) : name, kind});
     return static_cast<uint32_t>(out_.lanes.size() - 1);
   }
 
@@ -375,6 +377,7 @@ class Artist {
   const std::vector<Finding>& findings_;
   const size_t limit_;
   bool whole_ = true;
+  bool ranks_ = false;  // there are several
   std::vector<bool> chosen_;
   Picture out_;
   std::unordered_map<std::string, uint32_t> names_;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "src/explain/ablate.h"
+#include "src/explain/window.h"
 #include "src/program/op_names.h"
 
 namespace ss {
@@ -30,15 +31,15 @@ bool IsWait(const Op& op) {
 // Names as they are at the present operation.
 class Namer {
  public:
-  explicit Namer(const Program& names) : names_(names) {}
+  Namer(const Program& names, bool ranks) : names_(names), ranks_(ranks) {}
 
   void Pass(const Op& op) {
     switch (op.kind) {
       case OpKind::kStreamCreate:
-        streams_[op.stream] = op.name;
+        streams_[op.stream] = {op.name, static_cast<uint32_t>(op.value >> 32)};
         break;
       case OpKind::kHostBegin:
-        hosts_[op.host] = op.name;
+        hosts_[op.host] = {op.name, op.aux};
         break;
       case OpKind::kEventRecord:
         recorded_on_[op.object] = op.stream;
@@ -74,15 +75,22 @@ class Namer {
   }
 
  private:
-  using Ids = std::unordered_map<uint32_t, StringId>;
-  std::string Known(const Ids& ids, uint32_t id, std::string otherwise) const {
-    auto found = ids.find(id);
-    if (found == ids.end() || found->second == 0) return otherwise;
-    return names_.strings.Get(found->second);
+  struct Lane {
+    StringId name = 0;
+    uint32_t rank = 0;
+  };
+  using Lanes = std::unordered_map<uint32_t, Lane>;
+  std::string Known(const Lanes& lanes, uint32_t id, const std::string& otherwise) const {
+    auto found = lanes.find(id);
+    const Lane lane = found == lanes.end() ? Lane{} : found->second;
+    const std::string& name = lane.name == 0 ? otherwise : names_.strings.Get(lane.name);
+    return ranks_ ? fmt::format("rank{} {}", lane.rank, name) : name;
   }
 
   const Program& names_;
-  Ids streams_, hosts_, buffers_;
+  const bool ranks_;  // there are several
+  Lanes streams_, hosts_;
+  std::unordered_map<BufferId, StringId> buffers_;
   std::unordered_map<EventId, StreamId> recorded_on_;
 };
 
@@ -116,7 +124,7 @@ const char* Name(WaitVerdict verdict) {
 
 std::vector<Wait> FindWaits(const Tape& tape) {
   std::vector<Wait> waits;
-  Namer namer(*tape.names);
+  Namer namer(*tape.names, LaneNames(tape).several_ranks());
   for (size_t i = 0; i < tape.ops->size(); ++i) {
     const Op& op = (*tape.ops)[i];
     namer.Pass(op);

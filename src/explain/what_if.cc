@@ -286,6 +286,10 @@ Result<WhatIf> TryEdges(const Tape& tape, const CheckOptions& check,
   out.edit = editor.edit();
   out.path_before = CriticalPath(tape, {}).length;
   out.path_after = CriticalPath(tape, editor.edit()).length;
+  const LaneNames names(tape);
+  for (std::vector<Finding>* findings : {&out.gone, &out.fresh, &out.stay}) {
+    for (Finding& finding : *findings) NameRanks(&finding, names);
+  }
   return out;
 }
 

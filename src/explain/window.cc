@@ -31,17 +31,10 @@ class Window {
     FindProducer();
     Pick();
     for (size_t i : picked_) finding_.timeline.push_back(MakeSite(i));
-    if (names_.several_ranks()) NameRanks();
+    NameRanks(&finding_, names_);
   }
 
  private:
-  void NameRanks() {
-    for (Site* site : {&finding_.first, &finding_.second, &finding_.reuse, &finding_.producer}) {
-      site->among_ranks = true;
-    }
-    for (Site& site : finding_.timeline) site.among_ranks = true;
-  }
-
   const Op& At(size_t index) const { return (*tape_.ops)[index]; }
 
   // The last allocation before the finding that has the conflicting bytes: its tenancy is where a
@@ -192,6 +185,14 @@ class Window {
 };
 
 }  // namespace
+
+void NameRanks(Finding* finding, const LaneNames& names) {
+  if (!names.several_ranks()) return;
+  for (Site* site : {&finding->first, &finding->second, &finding->reuse, &finding->producer}) {
+    site->among_ranks = true;
+  }
+  for (Site& site : finding->timeline) site.among_ranks = true;
+}
 
 LaneNames::LaneNames(const Tape& tape) {
   std::optional<uint32_t> first_rank;

@@ -30,6 +30,8 @@ class LaneNames {
   bool several_ranks_ = false;
 };
 
+// Among several ranks every lane of a finding is named with its rank.
+void NameRanks(Finding* finding, const LaneNames& names);
 // Fills `producer` and `timeline`.
 void FillWindow(Finding* finding, const Tape& tape, const LaneNames& names);
 

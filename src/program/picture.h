@@ -14,9 +14,8 @@ struct Picture {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   struct Lane {
-    std::string name;
+    std::string name;       // among several ranks with its rank
     const char* kind = "";  // "host thread", "stream", "graph branch"
-    uint32_t rank = 0;
   };
   struct Operation {
     OpId op = 0;
@@ -47,6 +46,7 @@ struct Picture {
   };
 
   std::string source;  // as Finding::source
+  int64_t rank = -1;   // of several processes: whose it is; -1 = all there are are in it
   std::vector<Lane> lanes;
   std::vector<std::string> names;
   std::vector<Operation> operations;

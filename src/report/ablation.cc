@@ -31,7 +31,7 @@ struct Place {
 };
 
 std::string SiteText(const Site& site) {
-  return fmt::format("{} ({})", FunctionText(site.name), site.lane);
+  return fmt::format("{} ({})", FunctionText(site.name), LaneText(site));
 }
 
 std::string HazardText(const Finding& finding) {

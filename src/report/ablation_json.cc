@@ -1,6 +1,7 @@
 #include "src/program/op_names.h"
 #include "src/report/ablation.h"
 #include "src/report/json_parts.h"
+#include "src/report/words.h"
 
 namespace ss {
 namespace {
@@ -11,7 +12,7 @@ Json SiteJson(const Site& site) {
   if (!site.op) return nullptr;
   return {{"op", site.op},
           {"name", TextOrNull(site.name)},
-          {"lane", TextOrNull(site.lane)},
+          {"lane", TextOrNull(LaneText(site))},
           {"access", TextOrNull(site.access)}};
 }
 

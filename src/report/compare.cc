@@ -65,6 +65,7 @@ std::string PrintWhatIf(const WhatIf& result, const Report& report) {
   for (const Finding& finding : result.stay) out.Line("  stays {}", Described(finding));
   out.Line("Critical path: {} -> {} operations", result.path_before, result.path_after);
   out.Line("Coverage: {}", CoverageText(report));
+  for (const std::string& gap : GapLines(report.coverage)) out.Line("  {}", gap);
   return out.Take();
 }
 

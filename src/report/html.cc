@@ -9,6 +9,7 @@
 #include "src/program/op_names.h"
 #include "src/program/picture.h"
 #include "src/report/coverage.h"
+#include "src/report/drawn.h"
 #include "src/report/page_parts.h"
 #include "src/report/rows.h"
 #include "src/report/words.h"
@@ -30,8 +31,7 @@ class PictureColumns {
 
   Json Make() {
     Json lanes = Json::array(), lives = Json::array();
-    for (const Picture::Lane& lane : picture_.lanes)
-      lanes.push_back({lane.name, lane.kind, lane.rank});
+    for (const Picture::Lane& lane : picture_.lanes) lanes.push_back({lane.name, lane.kind});
     for (const Picture::Life& life : picture_.lives) {
       lives.push_back({life.name, life.bytes, Number(life.owner), Number(life.born),
                        Number(life.died), Number(life.heir_of)});
@@ -294,7 +294,7 @@ class HtmlPrinter {
   size_t PictureOf(const Finding& finding) const {
     const auto& pictures = input_.report.pictures;
     for (size_t i = 0; i < pictures.size(); ++i) {
-      if (pictures[i]->source == finding.source) return i;
+      if (IsDrawnOn(finding, *pictures[i])) return i;
     }
     return pictures.size();
   }

@@ -8,6 +8,7 @@
 #include "src/program/op_names.h"
 #include "src/program/picture.h"
 #include "src/report/coverage.h"
+#include "src/report/drawn.h"
 #include "src/report/proto.h"
 #include "src/report/rows.h"
 #include "src/report/story.h"
@@ -53,7 +54,8 @@ class Printer {
                                     ? static_cast<uint64_t>(input_.report.pid)
                                     : 1'000'000 + number);
     const std::string& program = picture.source.empty() ? input_.report.program : picture.source;
-    process.Text(field::kProcessName, program + " (order of issue, not time)");
+    const std::string rank = picture.rank < 0 ? "" : fmt::format("rank {}: ", picture.rank);
+    process.Text(field::kProcessName, rank + program + " (order of issue, not time)");
     ProtoMessage root;
     root.Number(field::kUuid, base_);
     root.Message(field::kProcess, process);
@@ -62,8 +64,7 @@ class Printer {
     Track(Hazards(), "hazards: missing edges", base_, 0);
     for (uint32_t lane = 0; lane < picture.lanes.size(); ++lane) {
       const Picture::Lane& one = picture.lanes[lane];
-      std::string name = one.rank ? fmt::format("rank{} {}", one.rank, one.name) : one.name;
-      Track(Lane(lane), name + " (" + one.kind + ")", base_, 1 + lane);
+      Track(Lane(lane), one.name + " (" + one.kind + ")", base_, 1 + lane);
     }
     Counter(static_cast<uint32_t>(picture.lanes.size()) + 1);
     Operations(picture);
@@ -174,7 +175,7 @@ class Printer {
     for (const auto& hazard : input_.selection.hazards) {
       const Finding& finding = *hazard.finding;
       const MissingEdge edge = EdgeOf(finding);
-      if (finding.source != picture.source || edge.from == nullptr) continue;
+      if (!IsDrawnOn(finding, picture) || edge.from == nullptr) continue;
       const uint32_t from = picture.PositionOf(edge.from->index),
                      to = picture.PositionOf(edge.to->index);
       if (from == Picture::kNone || to == Picture::kNone) continue;

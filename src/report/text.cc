@@ -42,6 +42,11 @@ class TextPrinter : private Lines {
     return input_.report.pid ? fmt::format("=={}== StreamSan:", input_.report.pid) : "StreamSan:";
   }
 
+  // Among several processes the lanes say whose it is; the report's number is only one's.
+  std::string PrefixOf(const Site& site) const {
+    return site.among_ranks ? "StreamSan:" : Prefix();
+  }
+
   std::string Subject(const Finding& finding) const {
     const BufferRef& buffer = finding.buffer;
     std::string text = fmt::format("Block {} ({}", buffer.name, BytesText(buffer.bytes));
@@ -134,7 +139,7 @@ class TextPrinter : private Lines {
     std::string times = finding.count > 1 ? fmt::format("  ({} times)", finding.count) : "";
     std::string head = fmt::format("{}  {}, {}  {}", finding.code, error ? "error" : "warning",
                                    Name(hazard.confidence), hazard.alias);
-    Line("{} {}{}", Prefix(), Paint(error ? "1;31" : "1;33", head), times);
+    Line("{} {}{}", PrefixOf(finding.second), Paint(error ? "1;31" : "1;33", head), times);
     Paragraph(WrongText(finding, Subject(finding)));
     Line("");
     std::vector<Row> rows = RowsOf(input_, finding);
@@ -154,7 +159,9 @@ class TextPrinter : private Lines {
   void AdviceLine(const Advice& advice) {
     std::string times = advice.count > 1 ? fmt::format("  ({} times)", advice.count) : "";
     std::string place = PlaceText(input_, advice.source, advice.site.stack, advice.site.line);
-    Line("{} advice {}  {}{}", Prefix(), advice.code, advice.subject, times);
+    const Site& site = advice.site;
+    const std::string rank = site.among_ranks ? fmt::format("rank{} ", site.rank) : "";
+    Line("{} advice {}  {}{}{}", PrefixOf(site), advice.code, rank, advice.subject, times);
     Paragraph(place.empty() ? advice.text : fmt::format("{} [{}]", advice.text, place));
     Line("");
   }
@@ -221,9 +228,9 @@ class TextPrinter : private Lines {
   std::string Lane(const Site& site) const {
     const auto& running = input_.report.running;
     const auto& trails = input_.report.trails;
-    const bool ranks = std::ranges::any_of(running, &Site::rank) ||
+    const bool ranks = std::ranges::any_of(running, &Site::among_ranks) ||
                        std::ranges::any_of(trails, [](const Trail& trail) {
-                         return trail.finished.rank != 0 || trail.next.rank != 0;
+                         return trail.finished.among_ranks || trail.next.among_ranks;
                        });
     return ranks ? fmt::format("rank {} {}", site.rank, site.lane) : site.lane;
   }

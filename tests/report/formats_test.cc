@@ -17,6 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 const std::string kTraces = SS_SOURCE_DIR "/tests/gpu_traces/h200/";
+const std::string kRules = SS_SOURCE_DIR "/tests/litmus/rules/";
 const std::string kIncident1 = kTraces + "i1_missing-compute-record.sst";
 const std::string kIncident2 = kTraces + "i2_wrong-producer.sst";
 const std::string kIncident3 = kTraces + "i3_alloc-after-wait.sst";
@@ -167,6 +168,39 @@ TEST(Page, DataIsWholeAndPointsAtTheRightOperations) {
   EXPECT_EQ(picture["names"][life[0].get<size_t>()], "combined");
   EXPECT_EQ(name(life[3]), "alloc combined");
   EXPECT_EQ(name(life[4]), "free combined");
+}
+
+std::set<std::string> LanesOf(const Json& picture) {
+  std::set<std::string> lanes;
+  for (const Json& lane : picture["lanes"]) lanes.insert(lane[0].get<std::string>());
+  return lanes;
+}
+
+TEST(Page, AmongSeveralRanksEveryLaneHasItsRank) {
+  const Json data = DataOf(Page(kRules + "r08_ipc_bad.litmus"));
+  ASSERT_EQ(data["pictures"].size(), 1u);
+  const std::set<std::string> lanes = LanesOf(data["pictures"][0]);
+  EXPECT_TRUE(lanes.count("rank0 producer"));
+  EXPECT_TRUE(lanes.count("rank1 consumer"));
+  EXPECT_FALSE(lanes.count("producer"));
+}
+
+// Two processes of one program that say no rank: each hazard is drawn where it was.
+TEST(Page, OfSeveralProcessesEachHasAPictureOfItsOwn) {
+  const std::string page = Tool({"check", "--format", "html", kIncident2, kIncident2}).err;
+  const Json data = DataOf(page);
+  ASSERT_EQ(data["pictures"].size(), 2u);
+  EXPECT_TRUE(LanesOf(data["pictures"][0]).count("rank0 reduce"));
+  EXPECT_TRUE(LanesOf(data["pictures"][1]).count("rank1 reduce"));
+  std::set<size_t> drawn;
+  for (const Json& hazard : data["hazards"]) drawn.insert(hazard["picture"].get<size_t>());
+  EXPECT_EQ(drawn, (std::set<size_t>{0, 1}));
+  const std::string text = Tool({"check", kIncident2, kIncident2}).err;
+  EXPECT_TRUE(Has(text, "rank0 reduce")) << text;
+  EXPECT_TRUE(Has(text, "rank1 reduce")) << text;
+  EXPECT_TRUE(Has(text, "rank 0 is process ")) << text;
+  EXPECT_TRUE(Has(text, "StreamSan: advice redundant-wait  rank1 default")) << text;
+  EXPECT_FALSE(Has(text, "== StreamSan: race-raw")) << text;  // the number would be one's alone
 }
 
 TEST(Page, SaysWhatWasNotSeenAndNeverZeroOfAPart) {
@@ -402,6 +436,16 @@ TEST(Perfetto, IsASequenceOfPacketsInAFile) {
   EXPECT_GT(packets, 200u);
   EXPECT_TRUE(Has(bytes, "unpermute_backward"));
   EXPECT_TRUE(Has(bytes, "H1 lifetime combined: too early"));
+}
+
+TEST(Perfetto, AmongSeveralRanksEveryLaneHasItsRank) {
+  TemporaryFile file("", ".pftrace");
+  Tool({"check", "--format", "perfetto", "--report", file.path(), kRules + "r08_ipc_bad.litmus"});
+  const std::string bytes = ReadFile(file.path());
+  EXPECT_TRUE(Has(bytes, "rank0 producer (stream)"));
+  EXPECT_TRUE(Has(bytes, "rank1 consumer (stream)"));
+  Tool({"check", "--format", "perfetto", "--report", file.path(), kIncident2, kIncident2});
+  EXPECT_TRUE(Has(ReadFile(file.path()), "rank 1: "));
 }
 
 TEST(Perfetto, IsNotPouredIntoATerminal) {

@@ -166,11 +166,10 @@ class Painter {
     g.textBaseline = 'middle';
     g.textAlign = 'left';
     for (const lane of this.lay.lanes) {
-      const [name, kind, rank] = picture.lanes[lane], y = this.lay.y.get(lane) + this.lay.row / 2;
+      const [name, kind] = picture.lanes[lane], y = this.lay.y.get(lane) + this.lay.row / 2;
       g.fillStyle = this.c.ink;
       g.font = BOLD;
-      const label = rank ? 'rank' + rank + ' ' + name : name;
-      g.fillText(this.fit(label, GUTTER - 18), 10, this.lay.row > 30 ? y - 7 : y);
+      g.fillText(this.fit(name, GUTTER - 18), 10, this.lay.row > 30 ? y - 7 : y);
       if (this.lay.row <= 30) continue;
       g.fillStyle = this.c.soft;
       g.font = FONT;
