@@ -34,12 +34,10 @@ int AblateCommand(const AblateCommandOptions& options) {
   check.paths = {options.path};
   Symboliser symbols;
   Result<Ablation> ablation = Fail(options.path, "nothing in it");
-  size_t inputs = 0;
-  Result<Report> report = AnalyseInputs(check, symbols, [&](const Analysis& analysis, StackId) {
-    if (++inputs == 1) ablation = analysis.Ablate(EngineOptionsOf(options));
+  Result<Report> report = AnalyseProgram(check, symbols, [&](const Analysis& analysis) {
+    ablation = analysis.Ablate(EngineOptionsOf(options));
   });
   if (!report) return Complain(report.error());
-  if (inputs > 1) return Complain({options.path, "holds several traces", "name one of them"});
   if (!ablation) return Complain(ablation.error());
   const AblationInput input{*ablation, *report, symbols};
   fmt::print("{}",

@@ -104,7 +104,8 @@ std::vector<Part> AnalyseShare(const std::vector<std::string>& files, const Anal
 
 Result<Report> JoinParts(std::vector<Part> parts, const std::vector<std::string>& files,
                          const AnalyseOptions& engine, Symboliser& symbols,
-                         std::vector<Error>* unreadable) {
+                         std::vector<Error>* unreadable,
+                         const std::function<void(const Analysis&)>& then) {
   std::vector<Analysed> inputs;
   std::vector<std::string> places;  // of the inputs
   for (Part& part : parts) {
@@ -130,7 +131,8 @@ Result<Report> JoinParts(std::vector<Part> parts, const std::vector<std::string>
     analysed = std::move(*whole);
     return again.back().get();
   };
-  Report report = Join(std::move(inputs), {.engine = engine, .whole_of = whole_of}, symbols);
+  Report report =
+      Join(std::move(inputs), {.engine = engine, .whole_of = whole_of, .then = then}, symbols);
   if (!unreadable) return report;
   for (const Error& error : *unreadable) {
     report.coverage.complete = false;
@@ -139,13 +141,45 @@ Result<Report> JoinParts(std::vector<Part> parts, const std::vector<std::string>
   return report;
 }
 
+namespace {
+
+AnalyseOptions EngineFor(const CheckCommandOptions& options) {
+  AnalyseOptions engine = EngineOptions(options.report);
+  engine.verify = options.verify;
+  return engine;
+}
+
+}  // namespace
+
 Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols,
                              const ThenAnalysis& then) {
   Result<std::vector<std::string>> files = FindInputs(options.paths, {".sst"});
   if (!files) return tl::unexpected(files.error());
-  AnalyseOptions engine = EngineOptions(options.report);
-  engine.verify = options.verify;
+  const AnalyseOptions engine = EngineFor(options);
   return JoinParts(AnalyseShare(*files, engine, {}, then), *files, engine, symbols);
+}
+
+Result<Report> AnalyseProgram(const CheckCommandOptions& options, Symboliser& symbols,
+                              const std::function<void(const Analysis&)>& then) {
+  Result<std::vector<std::string>> files = FindInputs(options.paths, {".sst"});
+  if (!files) return tl::unexpected(files.error());
+  const AnalyseOptions engine = EngineFor(options);
+  bool one = false;
+  auto once = [&](const Analysis& analysis) {
+    one = true;
+    then(analysis);
+  };
+  std::vector<Part> parts;
+  if (files->size() == 1) {
+    parts = AnalyseShare(*files, engine, {}, [&](const Analysis& its, StackId) { once(its); });
+  } else {
+    parts = AnalyseShare(*files, engine, {});
+  }
+  Result<Report> report = JoinParts(std::move(parts), *files, engine, symbols, nullptr, once);
+  if (!report || one) return report;
+  return Fail(options.paths.front(), "holds traces of several programs",
+              "name one of them, or a folder of processes that share memory and can be judged "
+              "together (streamsan check says whether they can)");
 }
 
 }  // namespace ss

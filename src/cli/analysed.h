@@ -53,6 +53,8 @@ struct Share {
   size_t SizeOf(size_t all) const { return all > number ? (all - number - 1) / of + 1 : 0; }
 };
 
+// Whose rank its operations are. `among`: of several, so that lanes are named with it.
+void SetRank(Report& report, uint32_t rank, bool among);
 // Forgets the stacks that nothing refers to, and numbers the others from 1.
 void KeepReferenced(Analysed& analysed);
 // Of several inputs, each one's stack ids are moved by the sum of those before it.
@@ -62,10 +64,19 @@ StackId HighestStack(const ProcessStacks& stacks);
 // left, with all its stacks. Null: it cannot be had.
 using WholeOf = std::function<const ProcessAnalysis*(size_t position, Analysed& analysed)>;
 
+// Null also where not all of its operations are kept.
+const ProcessAnalysis* KeptWhole(const WholeOf& whole_of, size_t position,
+                                 std::vector<Analysed>& inputs);
+// Of what JoinPrograms made. `then` gets the analysis before it goes away.
+Report AnalyseJoint(const Program& program, const AnalyseOptions& options,
+                    const std::function<void(const Analysis&)>& then = {});
+
 struct JoinOptions {
   CollectiveOptions collectives = {};
   AnalyseOptions engine = {};
   WholeOf whole_of = {};  // empty: processes that share memory are not judged together
+  // Gets the analysis of all inputs as one program, where they share memory.
+  std::function<void(const Analysis&)> then = {};
 };
 
 // One report over several inputs: what ranks owe each other first, then findings and advice one
@@ -85,7 +96,9 @@ struct Together {
 std::vector<Together> FindSharing(std::vector<Analysed>& inputs, const WholeOf& whole_of);
 // Judges them, and puts the result in the place of their own. `stacks_from` by position.
 void JudgeTogether(const Together& group, const std::vector<StackId>& stacks_from,
-                   const AnalyseOptions& options, std::vector<Analysed>& inputs);
+                   const JoinOptions& options, std::vector<Analysed>& inputs);
+// Whether the coverage says that there is memory of other processes, too, without their traces.
+bool LacksProcesses(const Coverage& coverage);
 
 // Withdraws hazards of ranks whose operations are in order by way of another rank's NCCL calls, but
 // for the inputs `without`; notes say of how many, or why that was not followed.

@@ -22,8 +22,8 @@ void Visit(A& a, Instance& x) {
 template <typename A>
 void Visit(A& a, Site& x) {
   a.All(x.op, x.index, x.kind, x.name, x.label, x.lane, x.host, x.lane_aliases, x.stream,
-        x.launch_stream, x.host_id, x.rank, x.access, x.begin, x.end, x.direction, x.extent,
-        x.stack, x.line);
+        x.launch_stream, x.host_id, x.rank, x.among_ranks, x.access, x.begin, x.end, x.direction,
+        x.extent, x.stack, x.line);
 }
 template <typename A>
 void Visit(A& a, BufferRef& x) {
@@ -71,7 +71,7 @@ const char* LaneKind(const std::string& kind) {
 template <typename A>
 void Visit(A& a, Picture::Lane& x) {
   std::string kind = x.kind;
-  a.All(x.name, kind, x.rank);
+  a.All(x.name, kind);
   x.kind = LaneKind(kind);
 }
 template <typename A>
@@ -92,7 +92,7 @@ void Visit(A& a, Picture::Life& x) {
 }
 template <typename A>
 void Visit(A& a, Picture& x) {
-  a.All(x.source, x.lanes, x.names, x.operations, x.touches, x.edges, x.lives, x.left_out);
+  a.All(x.source, x.rank, x.lanes, x.names, x.operations, x.touches, x.edges, x.lives, x.left_out);
 }
 template <typename A>
 void Visit(A& a, Trail& x) {

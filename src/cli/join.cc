@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -99,6 +101,40 @@ void MoveStacks(Analysed& analysed, StackId offset) {
   });
 }
 
+// In a report of several processes each is a rank: the one that it says, or where none says one,
+// its position among them. False: some say one and some do not, or two the same.
+bool RankAll(std::vector<Analysed>& inputs) {
+  std::set<uint32_t> told;
+  size_t telling = 0;
+  for (const Analysed& input : inputs) {
+    if (input.report.pid == 0) return false;  // a litmus file
+    if (!input.calls.has_rank && !input.calls.comms.empty()) return false;
+    telling += input.calls.has_rank;
+    if (input.calls.has_rank) told.insert(input.calls.rank);
+  }
+  if (inputs.size() < 2 || telling != told.size()) return false;
+  if (telling != 0 && telling != inputs.size()) return false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const uint32_t rank = telling != 0 ? inputs[i].calls.rank : static_cast<uint32_t>(i);
+    SetRank(inputs[i].report, rank, true);
+    ChangePictures(inputs[i].report, [&](Picture& picture) {
+      picture.rank = rank;
+      for (Picture::Lane& lane : picture.lanes)
+        lane.name = fmt::format("rank{} {}", rank, lane.name);
+    });
+  }
+  return true;
+}
+
+// Where no process says its rank, which one is which.
+std::string WhoIsWho(const std::vector<Analysed>& inputs) {
+  std::string text;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    text += fmt::format("{}rank {} is process {}", i == 0 ? "" : ", ", i, inputs[i].report.pid);
+  }
+  return text;
+}
+
 std::vector<RankCalls> TakeRanks(std::vector<Analysed>& inputs) {
   std::vector<RankCalls> ranks;
   for (Analysed& input : inputs) {
@@ -132,6 +168,22 @@ Report Merge(std::vector<Analysed>& inputs) {
 }
 
 }  // namespace
+
+void SetRank(Report& report, uint32_t rank, bool among) {
+  auto set = [&](Site& site) {
+    site.rank = rank;
+    site.among_ranks = among;
+  };
+  for (Finding& finding : report.findings) {
+    for (Site* site : {&finding.first, &finding.second, &finding.reuse, &finding.producer}) {
+      set(*site);
+    }
+    for (Site& site : finding.timeline) set(site);
+  }
+  for (Advice& advice : report.advice) set(advice.site);
+  for (Site& site : report.running) set(site);
+  for (Trail& trail : report.trails) set(trail.finished), set(trail.next);
+}
 
 void AddTo(Symboliser& symbols, ProcessStacks process) {
   symbols.AddProcess();
@@ -176,7 +228,12 @@ Report Join(std::vector<Analysed> inputs, const JoinOptions& options, Symboliser
   if (inputs.size() > 1) {
     for (Analysed& input : inputs) SetSources(input.report);
   }
-  for (const Together& group : groups) JudgeTogether(group, offsets, options.engine, inputs);
+  const bool ranked = RankAll(inputs);
+  const bool numbered = ranked && !inputs.front().calls.has_rank;
+  if (numbered && together.size() < inputs.size()) {
+    inputs.front().report.coverage.notes.push_back(WhoIsWho(inputs));
+  }
+  for (const Together& group : groups) JudgeTogether(group, offsets, options, inputs);
   CollectiveMatch match = MatchCollectives(TakeRanks(inputs), options.collectives);
   Report report = Merge(inputs);
   Append(match.findings, report.findings);

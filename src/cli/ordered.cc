@@ -80,13 +80,10 @@ bool Fetch(const std::vector<size_t>& members, const WholeOf& whole_of,
            std::vector<Analysed>& inputs, Ranks* ranks) {
   StackId offset = 0;
   for (size_t member : members) {
-    const ProcessAnalysis* whole = whole_of(member, inputs[member]);
-    if (whole == nullptr || !whole->engine().whole()) return false;
-    ProcessTape tape = whole->tape();
-    tape.rank = static_cast<uint32_t>(ranks->tapes.size());
-    tape.stacks_from = offset;
+    const ProcessAnalysis* whole = KeptWhole(whole_of, member, inputs);
+    if (whole == nullptr) return false;
+    ranks->tapes.push_back(whole->tape(static_cast<uint32_t>(ranks->tapes.size()), offset));
     offset += HighestStack(inputs[member].stacks);
-    ranks->tapes.push_back(tape);
     ranks->comms.push_back(&inputs[member].calls.comms);
   }
   return true;
@@ -96,10 +93,7 @@ bool Fetch(const std::vector<size_t>& members, const WholeOf& whole_of,
 std::optional<std::set<Key>> Standing(const Ranks& ranks, AnalyseOptions options) {
   options.verify = false;
   options.picture = 0;
-  const Program program = JoinPrograms(ranks.tapes, {}, ranks.comms);
-  Analysis analysis(program, options, program.ops.size());
-  for (const Op& op : program.ops) analysis.FeedKept(op, program.accesses.data() + op.access_begin);
-  const Report report = analysis.Finish();
+  const Report report = AnalyseJoint(JoinPrograms(ranks.tapes, {}, ranks.comms), options);
   if (!report.coverage.complete) return std::nullopt;
   std::set<Key> standing;
   for (const Finding& finding : report.findings) {

@@ -40,17 +40,6 @@ bool HasAllUpToItsEnd(const trace::ReadStats& stats) {
          0;
 }
 
-void SetRank(Report& report, int64_t rank) {
-  if (rank < 0) return;
-  for (Finding& finding : report.findings) {
-    for (Site* site : {&finding.first, &finding.second, &finding.reuse, &finding.producer}) {
-      site->rank = static_cast<uint32_t>(rank);
-    }
-    for (Site& site : finding.timeline) site.rank = static_cast<uint32_t>(rank);
-  }
-  for (Site& site : report.running) site.rank = static_cast<uint32_t>(rank);
-}
-
 }  // namespace
 
 AnalyseOptions EngineOptions(const ReportOptions& options) {
@@ -159,7 +148,7 @@ Analysed ProcessAnalysis::Finish(const WaitLimit* limit) {
     report.trials.push_back({"", "", "", static_cast<trace::TrialOutcome>(trial.outcome),
                              static_cast<double>(trial.held_us) / 1e6, trial.result});
   }
-  SetRank(report, process().rank);
+  if (process().rank >= 0) SetRank(report, static_cast<uint32_t>(process().rank), false);
   analysed.stacks = Stacks();
   analysed.shared = importer_.shared();
   return analysed;

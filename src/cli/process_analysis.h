@@ -64,9 +64,11 @@ class ProcessAnalysis : private ImportSink {
   // own: several processes that end together share one.
   Analysed Finish(const WaitLimit* limit = nullptr);
   const Analysis& engine() const { return engine_; }
-  // For the joining of processes; points into this analysis. Rank and stacks are for the caller.
-  ProcessTape tape() const {
+  // For the joining of processes; points into this analysis.
+  ProcessTape tape(uint32_t rank, StackId stacks_from) const {
     ProcessTape tape;
+    tape.rank = rank;
+    tape.stacks_from = stacks_from;
     tape.strings = &names_.strings;
     tape.shapes = &names_.shapes;
     tape.ops = &engine_.kept_ops();
@@ -130,11 +132,17 @@ std::vector<Part> AnalyseShare(const std::vector<std::string>& files, const Anal
 // One report over all inputs, or the first failure. Errors name the file. With `unreadable`, what
 // cannot be read goes there and into the report's coverage, and only nothing that can be read is an
 // error. The files of processes that share memory are analysed once more, to be judged together.
+// `then` gets the analysis of all of them as one program, if that is what they are.
 Result<Report> JoinParts(std::vector<Part> parts, const std::vector<std::string>& files,
                          const AnalyseOptions& engine, Symboliser& symbols,
-                         std::vector<Error>* unreadable = nullptr);
+                         std::vector<Error>* unreadable = nullptr,
+                         const std::function<void(const Analysis&)>& then = {});
 // What `streamsan check` does before it prints, by this process alone.
 Result<Report> AnalyseInputs(const CheckCommandOptions& options, Symboliser& symbols,
                              const ThenAnalysis& then = {});
+// The same of one program: one input, or several that share memory and so are one. `then` gets its
+// analysis before it goes away. Error: they are several programs.
+Result<Report> AnalyseProgram(const CheckCommandOptions& options, Symboliser& symbols,
+                              const std::function<void(const Analysis&)>& then);
 
 }  // namespace ss

@@ -16,7 +16,10 @@ namespace {
 
 // Of all processes of a group. Their operations are in memory twice meanwhile.
 constexpr uint64_t kMaxTogether = 8'000'000;
-constexpr int64_t kRanks = int64_t{1} << 15;  // that addresses can tell apart
+constexpr int64_t kRanks = (int64_t{1} << 15) - 1;  // that addresses can tell apart
+
+constexpr char kUnknownPart[] =
+    "memory and events that are shared with other processes, whose part is not known: ";
 
 using Handle = std::pair<bool, std::string>;  // of an event; its bytes
 
@@ -45,9 +48,7 @@ void TellUnknown(Analysed& input, const std::set<Handle>& known) {
   Coverage& coverage = input.report.coverage;
   if (things != 0) {
     coverage.complete = false;
-    coverage.notes.push_back(fmt::format(
-        "memory and events that are shared with other processes, whose part is not known: {}",
-        things));
+    coverage.notes.push_back(kUnknownPart + std::to_string(things));
   }
   if (waits != 0) {
     coverage.notes.push_back(fmt::format(
@@ -74,23 +75,52 @@ std::vector<SharingPair> Among(const std::vector<SharingPair>& pairs,
   return own;
 }
 
-// The ranks that the processes say, where all do and differ; else they are numbered.
+// The ranks that the processes say, where all do and differ; else their positions among the inputs,
+// as in the rest of the report.
 std::vector<uint32_t> RanksOf(const Together& group) {
   std::vector<uint32_t> ranks, numbers;
-  for (const ProcessAnalysis* whole : group.wholes) {
-    const int64_t rank = whole->process().rank;
+  for (size_t i = 0; i < group.members.size(); ++i) {
+    const int64_t rank = group.wholes[i]->process().rank;
     if (rank >= 0 && rank < kRanks) ranks.push_back(static_cast<uint32_t>(rank));
-    numbers.push_back(static_cast<uint32_t>(numbers.size()));
+    numbers.push_back(static_cast<uint32_t>(group.members[i]));
   }
   const bool told = std::set<uint32_t>(ranks.begin(), ranks.end()).size() == numbers.size();
   return told ? ranks : numbers;
 }
 
+// Kernels of two processes may wait for each other through memory (rule 22a): one behind the first
+// operation and one before the second may put these in order. What they wait for is not known.
+void DoubtAcrossKernels(const Program& program, Report& report) {
+  std::vector<const Op*> polling;
+  for (const Op& op : program.ops) {
+    if (op.kind == OpKind::kKernel && (op.flags & kPolling) != 0) polling.push_back(&op);
+  }
+  uint64_t doubted = 0;
+  for (Finding& finding : report.findings) {
+    if (finding.first.rank == finding.second.rank) continue;
+    if (finding.confidence == Confidence::kPossible) continue;
+    const bool behind = std::ranges::any_of(polling, [&](const Op* op) {
+      return op->stream == finding.first.stream && op->id > finding.first.op;
+    });
+    const bool before = std::ranges::any_of(polling, [&](const Op* op) {
+      return op->stream == finding.second.stream && op->id < finding.second.op;
+    });
+    if (!behind || !before) continue;
+    finding.confidence = Confidence::kPossible;
+    ++doubted;
+  }
+  if (doubted == 0) return;
+  report.coverage.notes.push_back(fmt::format(
+      "hazards between processes that are `possible` only, as kernels that wait for each other "
+      "through memory may put them in order: {}",
+      doubted));
+}
+
 // Everything but a trace that was cut short in between can be judged together.
 bool Fetch(Together& group, std::vector<Analysed>& inputs, const WholeOf& whole_of) {
   for (size_t member : group.members) {
-    const ProcessAnalysis* whole = whole_of(member, inputs[member]);
-    if (whole == nullptr || !whole->engine().whole()) return false;
+    const ProcessAnalysis* whole = KeptWhole(whole_of, member, inputs);
+    if (whole == nullptr) return false;
     group.wholes.push_back(whole);
   }
   return true;
@@ -129,17 +159,19 @@ std::vector<Together> FindSharing(std::vector<Analysed>& inputs, const WholeOf& 
   return groups;
 }
 
+bool LacksProcesses(const Coverage& coverage) {
+  return std::any_of(coverage.notes.begin(), coverage.notes.end(),
+                     [](const std::string& note) { return note.starts_with(kUnknownPart); });
+}
+
 void JudgeTogether(const Together& group, const std::vector<StackId>& stacks_from,
-                   const AnalyseOptions& options, std::vector<Analysed>& inputs) {
+                   const JoinOptions& options, std::vector<Analysed>& inputs) {
   const std::vector<uint32_t> ranks = RanksOf(group);
   std::vector<ProcessTape> tapes;
   std::string who, source;
   for (size_t i = 0; i < group.members.size(); ++i) {
     const size_t member = group.members[i];
-    ProcessTape tape = group.wholes[i]->tape();
-    tape.rank = ranks[i];
-    tape.stacks_from = stacks_from[member];
-    tapes.push_back(tape);
+    tapes.push_back(group.wholes[i]->tape(ranks[i], stacks_from[member]));
     Report& report = inputs[member].report;
     who += fmt::format("{}rank {} is process {}", i == 0 ? "" : ", ", ranks[i], report.pid);
     if (i == 0 || report.program != inputs[group.members[0]].report.program) {
@@ -151,11 +183,14 @@ void JudgeTogether(const Together& group, const std::vector<StackId>& stacks_fro
   }
   Program program = JoinPrograms(tapes, group.pairs);
   program.source = source;
-  Analysis analysis(program, options, program.ops.size());
-  for (const Op& op : program.ops) analysis.FeedKept(op, program.accesses.data() + op.access_begin);
-  Report joint = analysis.Finish();
+  const bool all = group.members.size() == inputs.size();
+  Report joint = AnalyseJoint(program, options.engine, all ? options.then : nullptr);
+  DoubtAcrossKernels(program, joint);
   for (Finding& finding : joint.findings) finding.source = source;
-  for (Advice& advice : joint.advice) advice.source = source;
+  for (Advice& advice : joint.advice) {
+    advice.source = source;
+    advice.site.among_ranks = true;
+  }
   Report& report = inputs[group.members.front()].report;
   report.findings = std::move(joint.findings);
   report.advice = std::move(joint.advice);

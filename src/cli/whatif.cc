@@ -42,12 +42,9 @@ int WhatIfCommand(const WhatIfCommandOptions& options) {
   Symboliser symbols;
   const Confidence least = options.report.min_confidence.value_or(Confidence::kLikely);
   Result<WhatIf> result = Fail(options.path, "nothing in it");
-  size_t inputs = 0;
-  Result<Report> report = AnalyseInputs(check, symbols, [&](const Analysis& analysis, StackId) {
-    if (++inputs == 1) result = analysis.Try(*edges, least);
-  });
+  Result<Report> report = AnalyseProgram(
+      check, symbols, [&](const Analysis& analysis) { result = analysis.Try(*edges, least); });
   if (!report) return Complain(report.error());
-  if (inputs > 1) return Complain({options.path, "holds several traces", "name one of them"});
   if (!result) return Complain(result.error());
   fmt::print("{}", options.report.format == Format::kJson ? PrintWhatIfJson(*result, *report)
                                                           : PrintWhatIf(*result, *report));

@@ -6,7 +6,7 @@ build=${1:?usage: e2e.sh BUILD_DIR}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 LD_LIBRARY_PATH=$build/lib/vgpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-# A process that waits for the other one in a pipe calls nothing: its device goes on by itself.
+# A process that waits for the other one's word calls nothing: its device goes on by itself.
 export LD_LIBRARY_PATH VGPU_IDLE_MS=100
 failed=0
 
@@ -36,13 +36,13 @@ strikes() {
   done
 }
 
-for case in read write through told freed; do
+for case in read write through told freed posted ended mapped pieces unmapped pool returned; do
   expect 66 "" $case racy
   expect 0 "" $case fixed
   expect 0 "" $case lookalike
   strikes $case racy
-  # What is freed is not written by anybody else.
-  [ $struck -gt 0 ] || [ $case = freed ] || fail "$case racy: no wrong numbers under any schedule"
+  # What is freed is not written by anybody else, and this device waits where memory is unmapped.
+  [ $struck -gt 0 ] || [ $case = freed ] || [ $case = unmapped ] || fail "$case racy: no wrong numbers under any schedule"
   for way in fixed lookalike; do
     strikes $case $way
     [ $struck -eq 0 ] || fail "$case $way: wrong numbers under $struck schedules"
@@ -55,6 +55,18 @@ expect 66 --strict freed fixed
 expect 0 --strict read fixed
 expect 0 --strict through fixed
 
+# What kernels order that wait for each other is never more than possible.
+expect 66 "--min-confidence possible" posted fixed
+
+# The commands about a program take both as one, or say that they cannot.
+expect 66 "" read racy
+"$build/bin/streamsan" explain "$work/traces" H1 >"$work/out" 2>&1 || { fail "explain"; cat "$work/out"; }
+grep -q 'rank[01] producer' "$work/out" && grep -q 'rank[01] consumer' "$work/out" || { fail "explain: lanes"; cat "$work/out"; }
+"$build/bin/streamsan" whatif "$work/traces" --first-fixes >"$work/out" 2>&1 || { fail "whatif"; cat "$work/out"; }
+expect 0 "" read fixed
+"$build/bin/streamsan" ablate "$work/traces" >"$work/out" 2>&1 || { fail "ablate"; cat "$work/out"; }
+grep -q 'load-bearing.*rank[01] consumer waits for an event of rank[01] producer' "$work/out" || { fail "ablate"; cat "$work/out"; }
+
 # One of the two traces alone: its own part, and that the other's is not known.
 expect 66 "" read racy
 for trace in "$work"/traces/*.sst; do
@@ -62,5 +74,11 @@ for trace in "$work"/traces/*.sst; do
   got=$?
   [ $got -eq 0 ] || { fail "one trace alone: exit $got"; cat "$work/report"; }
   grep -q 'shared with other processes, whose part is not known' "$work/report" || { fail "one trace alone"; cat "$work/report"; }
+  "$build/bin/streamsan" explain "$trace" H1 >"$work/out" 2>&1 && fail "explain: one trace alone"
+  grep -q 'name the folder that holds the traces of all of them' "$work/out" || { fail "explain: one trace alone"; cat "$work/out"; }
+  "$build/bin/streamsan" ablate "$trace" >"$work/out" 2>&1
+  grep -q 'whose part is not known' "$work/out" || { fail "ablate: one trace alone"; cat "$work/out"; }
+  "$build/bin/streamsan" whatif "$trace" --first-fixes >"$work/out" 2>&1
+  grep -q 'whose part is not known' "$work/out" || { fail "whatif: one trace alone"; cat "$work/out"; }
 done
 exit $failed

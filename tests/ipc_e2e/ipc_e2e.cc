@@ -1,13 +1,11 @@
-// ipc_e2e CASE WAY: two processes that share memory, and tell each other by a pipe. Each case has
-// an owner, which gives a buffer away, and a user, which opens it.
+// ipc_e2e CASE WAY: two processes that share memory, and tell each other over a socket. Each case
+// has an owner, which gives a buffer away, and a user, which opens it.
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <string>
 
-#include "tests/graphs_e2e/gpu.h"
-#include "vgpu/kernel.h"
+#include "cases.h"
 
 VGPU_KERNEL(fill, (uint32_t * to, uint32_t value, uint32_t n)) {
   for (uint32_t i = vgpu_thread(); i < n; i += vgpu_threads()) to[i] = value;
@@ -15,58 +13,16 @@ VGPU_KERNEL(fill, (uint32_t * to, uint32_t value, uint32_t n)) {
 VGPU_KERNEL(move, (uint32_t * to, const uint32_t* from, uint32_t n)) {
   for (uint32_t i = vgpu_thread(); i < n; i += vgpu_threads()) to[i] = from[i];
 }
+// They wait for each other's word in memory that both have.
+VGPU_KERNEL(post, (uint32_t * flag)) {
+  if (vgpu_thread() == 0) __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+}
+VGPU_KERNEL(await, (uint32_t * flag)) {
+  while (vgpu_thread() == 0 && __atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0) usleep(100);
+}
 const void* Image() { return vgpu::Image(); }
 
 namespace {
-
-class Link {
- public:
-  Link(int in, int out) : in_(in), out_(out) {}
-  template <typename T>
-  void Send(const T& value) const {
-    if (write(out_, &value, sizeof value) != static_cast<ssize_t>(sizeof value)) std::exit(3);
-  }
-  template <typename T>
-  T Receive() const {
-    T value;
-    auto* to = reinterpret_cast<char*>(&value);
-    for (size_t got = 0; got < sizeof value;) {
-      const ssize_t more = read(in_, to + got, sizeof value - got);
-      if (more <= 0) std::exit(3);
-      got += static_cast<size_t>(more);
-    }
-    return value;
-  }
-  void Tell() const { Send('x'); }
-  void Hear() const { Receive<char>(); }
-
- private:
-  int in_, out_;
-};
-
-void Give(const Link& link, CUdeviceptr buffer) {
-  CUipcMemHandle handle;
-  CU(cuIpcGetMemHandle(&handle, buffer));
-  link.Send(handle);
-}
-CUdeviceptr Open(const Link& link) {
-  CUdeviceptr at;
-  CU(cuIpcOpenMemHandle(&at, link.Receive<CUipcMemHandle>(), CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
-  return at;
-}
-CUevent GiveEvent(const Link& link) {
-  CUevent event;
-  CUipcEventHandle handle;
-  CU(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
-  CU(cuIpcGetEventHandle(&handle, event));
-  link.Send(handle);
-  return event;
-}
-CUevent OpenEvent(const Link& link) {
-  CUevent event;
-  CU(cuIpcOpenEventHandle(&event, link.Receive<CUipcEventHandle>()));
-  return event;
-}
 
 // The owner fills, the user reads, and waits for the owner's event. Lookalike: both read.
 bool ReadOwner(const Gpu& gpu, const Link& link, Way way) {
@@ -206,16 +162,77 @@ bool FreedUser(const Gpu& gpu, const Link& link, Way way) {
   return true;
 }
 
+// The user reads, and ends without having waited; the owner writes once the user is gone. Racy: it
+// writes when the user tells it to. Lookalike: what it writes then is another buffer.
+bool EndedOwner(const Gpu& gpu, const Link& link, Way way) {
+  CUstream s = gpu.Stream("producer");
+  CUdeviceptr a = gpu.Buffer("a"), other = gpu.Buffer("other");
+  gpu.Fill(s, a, 1);
+  CU(cuStreamSynchronize(s));
+  Give(link, a);
+  way == Way::kFixed ? link.HearTheEnd() : link.Hear();
+  gpu.Fill(s, way == Way::kLookalike ? other : a, 2);
+  CU(cuStreamSynchronize(s));
+  if (way != Way::kFixed) link.Tell();
+  return true;
+}
+bool EndedUser(const Gpu& gpu, const Link& link, Way way) {
+  CUstream t = gpu.Stream("consumer");
+  CUdeviceptr c = gpu.Buffer("c"), a = Open(link);
+  gpu.Move(t, c, a);
+  if (way == Way::kFixed) return true;
+  link.Tell();
+  link.Hear();
+  return gpu.Holds(c, 1);
+}
+
+// The user's kernel waits for word of the owner's in memory: what they order is taken to be
+// possibly right. Racy: the user's does not wait. Lookalike: nor need it, it reads another buffer.
+void Signal(const Gpu& gpu, CUstream stream, const char* kernel, CUdeviceptr flag) {
+  CUfunction function;
+  CU(cuModuleGetFunction(&function, gpu.module, kernel));
+  streamsan_kernel_access(function, 0, STREAMSAN_ATOMIC);
+  streamsan_device_flag(reinterpret_cast<void*>(flag), sizeof(uint32_t));
+  void* arguments[] = {&flag};
+  CU(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr));
+}
+bool PostedOwner(const Gpu& gpu, const Link& link, Way way) {
+  CUstream s = gpu.Stream("producer");
+  CUdeviceptr a = gpu.Buffer("a"), other = gpu.Buffer("other"), flag = gpu.Buffer("flag");
+  Give(link, a);
+  Give(link, flag);
+  gpu.Fill(s, way == Way::kLookalike ? other : a, 1);
+  Signal(gpu, s, "post", flag);
+  link.Tell();
+  link.Hear();
+  CU(cuStreamSynchronize(s));
+  return true;
+}
+bool PostedUser(const Gpu& gpu, const Link& link, Way way) {
+  CUstream t = gpu.Stream("consumer");
+  CUdeviceptr c = gpu.Buffer("c"), a = Open(link), flag = Open(link);
+  link.Hear();
+  if (way == Way::kFixed) Signal(gpu, t, "await", flag);
+  gpu.Move(t, c, a);
+  const bool good = gpu.Holds(c, way == Way::kLookalike ? 0 : 1);
+  CU(cuIpcCloseMemHandle(a));
+  CU(cuIpcCloseMemHandle(flag));
+  link.Tell();
+  return good;
+}
+
 struct Case {
   const char* name;
   bool (*owner)(const Gpu&, const Link&, Way);
   bool (*user)(const Gpu&, const Link&, Way);
 };
-constexpr Case kCases[] = {{"read", ReadOwner, ReadUser},
-                           {"write", WriteOwner, WriteUser},
-                           {"through", ThroughOwner, ThroughUser},
-                           {"told", ToldOwner, ToldUser},
-                           {"freed", FreedOwner, FreedUser}};
+constexpr Case kCases[] = {
+    {"read", ReadOwner, ReadUser},          {"write", WriteOwner, WriteUser},
+    {"through", ThroughOwner, ThroughUser}, {"told", ToldOwner, ToldUser},
+    {"freed", FreedOwner, FreedUser},       {"posted", PostedOwner, PostedUser},
+    {"ended", EndedOwner, EndedUser},       {"mapped", MappedOwner, MappedUser},
+    {"pieces", PiecesOwner, PiecesUser},    {"unmapped", UnmappedOwner, UnmappedUser},
+    {"pool", PoolOwner, PoolUser},          {"returned", ReturnedOwner, ReturnedUser}};
 
 Way WayOf(const std::string& word) {
   return word == "racy" ? Way::kRacy : word == "fixed" ? Way::kFixed : Way::kLookalike;
@@ -228,12 +245,13 @@ int main(int argc, char** argv) {
   for (const Case& one : kCases) {
     if (std::strcmp(one.name, argv[1]) != 0) continue;
     const Way way = WayOf(argv[2]);
-    int down[2], up[2];
-    if (pipe(down) != 0 || pipe(up) != 0) return 4;
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return 4;
     const pid_t child = fork();
     const bool user = child == 0;
-    const bool good = user ? one.user(Gpu(), Link(down[0], up[1]), way)
-                           : one.owner(Gpu(), Link(up[0], down[1]), way);
+    close(ends[user ? 0 : 1]);
+    const Link link(ends[user ? 1 : 0]);
+    const bool good = user ? one.user(Gpu(), link, way) : one.owner(Gpu(), link, way);
     if (user) return good ? 0 : 1;
     int status = 0;
     waitpid(child, &status, 0);
