@@ -326,11 +326,14 @@ void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, co
                          bool at_end) {
   known.Join(now);
   order_.Expand(&known, tenant.edges, false);
+  const Clock before = known;  // with what races have settled, and nothing of this free's findings
   std::vector<std::pair<Clock, size_t>> reported;  // what each finding says is not waited for
   for (const Use& use : uses) {
     tenant.settled.push_back(use.entry.index);
     bool absorbed = known.Get(use.entry.lane) >= use.entry.epoch;
-    if (absorbed) AddOpenUses(tenant, use, StandingFor(use, reported));
+    if (absorbed && before.Get(use.entry.lane) < use.entry.epoch) {
+      AddOpenUses(tenant, use, StandingFor(use, reported));
+    }
     if (absorbed && !options_.keep_absorbed) continue;
     if (!absorbed) {
       Clock incidentally = known;
@@ -354,7 +357,7 @@ void Checker::ReportUses(Tenant& tenant, std::vector<Use>& uses, Clock known, co
 }
 
 // Whose finding, of the same free, a use belongs to that is not reported by itself: one whose lane
-// had waited for it. Where only a race would have to be mended for that, the race is it.
+// had waited for it. Where only a race would have to be mended, the race is it.
 size_t Checker::StandingFor(const Use& use, const std::vector<std::pair<Clock, size_t>>& reported) {
   for (const auto& [frontier, finding] : reported) {
     if (frontier.Get(use.entry.lane) >= use.entry.epoch) return finding;

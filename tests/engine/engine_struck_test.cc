@@ -46,6 +46,19 @@ TEST(Struck, BytesOfAUseThatTheReportedOneStandsFor) {
   EXPECT_FALSE(Strikes(uses + "alloc other 4K on owner\nalloc B 4K on user at S[4K:8K]\n"));
 }
 
+// Once the owner's write waits for the first kernel, so does who gets the bytes: that is the race.
+TEST(Struck, NotByAUseThatARaceStandsFor) {
+  const std::string uses =
+      "user: kernel one write A[0K:4K]\n"
+      "owner: kernel racing write A\n"
+      "user: kernel two read A[4K:8K]\n"
+      "free A\nalloc B 4K on owner at S[0K:4K]\n";
+  std::vector<Finding> findings = FindingsOf(FromLitmus(kBlock + uses));
+  ASSERT_EQ(findings.size(), 3u);
+  EXPECT_EQ(findings[2].code, "lifetime");
+  EXPECT_FALSE(findings[2].struck);
+}
+
 constexpr char kReported[] = "user: kernel k read A\nfree A\nalloc other 4K on owner\n";
 
 TEST(Struck, ByWayOfOthersThatWait) {

@@ -206,6 +206,12 @@ void Judging::ReportUses(Pending* pending, std::optional<size_t> allocation) {
   const TenantId id = pending->tenant;
   const StorageId storage = tenant(id).storage;
   const Nodes owner = allocation ? OwnerAt(tenant(id), *allocation) : Nodes{};
+  std::set<size_t> mended;  // uses that are in order once the races are mended
+  for (const Use& use : pending->uses) {
+    Nodes by_then = UseTargets(id, use, std::nullopt, false);
+    by_then.insert(by_then.end(), owner.begin(), owner.end());
+    if (Before(by_then, storage, false).HasAll(use.done)) mended.insert(use.op);
+  }
   for (const Use& use : pending->uses) {
     Nodes by_then = UseTargets(id, use, std::nullopt, false);
     Nodes incidental = UseTargets(id, use, std::nullopt, true);
@@ -214,7 +220,8 @@ void Judging::ReportUses(Pending* pending, std::optional<size_t> allocation) {
     lifetime_uses_[id].insert(use.op);
     // Also what a race's edge orders before the owner's work by the time of the allocation.
     if (Before(by_then, storage, false).HasAll(use.done) || SeenThroughAssumed(id, use)) {
-      if (const auto hazard = StandingFor(*pending, use)) pending->told.push_back({*hazard, use});
+      const auto hazard = StandingFor(*pending, use);
+      if (hazard && !mended.contains(use.op)) pending->told.push_back({*hazard, use});
       AddHazard("lifetime", id, use.op, pending->freed, true);
     } else if (Before(incidental, storage, true).HasAll(use.done)) {
       AddRemark("implicit-sync", tenant(id).name, pending->freed);
@@ -236,7 +243,7 @@ bool Judging::SeenThroughAssumed(TenantId id, const Use& use) {
 }
 
 // The hazard of the same free that a use belongs to which is not reported by itself: what its lane
-// had queued waits for the use. Where only a race would have to be mended for that, the race is it.
+// had queued waits for the use. Where only a race would have to be mended, the race is it.
 std::optional<size_t> Judging::StandingFor(const Pending& pending, const Use& use) {
   for (const Told& told : pending.told) {
     const size_t first = verdict_.hazards[told.hazard].first;
