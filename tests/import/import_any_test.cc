@@ -146,7 +146,7 @@ TEST(AnyRecords, KeepThePromises) {
     Generator generate(seed);
     Feeder feed({.rank = 1, .max_held = 512});
     Promises promises;
-    for (int i = 0; i < 60'000; ++i) {
+    for (int i = 0; i < 80'000; ++i) {
       feed.importer.Feed(generate.Next(), feed);
       for (const Seen& seen : feed.seen) promises.Check(seen);
       if (HasFatalFailure()) FAIL() << "seed " << seed << " record " << i;

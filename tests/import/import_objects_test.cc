@@ -292,14 +292,14 @@ TEST(ContextEvents, OverlapWithWorkOnTheirStreams) {
     WithGreen(feed).Call(0, EventCreate{kEventE, kContext, 0});
     const uint64_t at = feed.seq();
     feed.At(0, at + 1, at + 4, trace::ContextRecord{.context = kContext, .event = kEventE});
-    feed.At(1, at + 2, at + 3, trace::Memset{.stream = stream, .context = kContext}).End();
+    feed.At(1, at + 2, at + 3, trace::Memset{.destination = 0x10000, .bytes = 8, .stream = stream, .context = kContext}).End();
     EXPECT_TRUE(feed.The(OpKind::kEventRecord).op.flags & kAmbiguousOrder);
   }
   Feeder feed;
   WithGreen(feed).Call(0, EventCreate{kEventE, kContext, 0});
   const uint64_t at = feed.seq();
   feed.At(0, at + 1, at + 4, trace::ContextRecord{.context = kGreen, .event = kEventE});
-  feed.At(1, at + 2, at + 3, trace::Memset{.stream = kStreamA, .context = kContext}).End();
+  feed.At(1, at + 2, at + 3, trace::Memset{.destination = 0x10000, .bytes = 8, .stream = kStreamA, .context = kContext}).End();
   EXPECT_FALSE(feed.The(OpKind::kEventRecord).op.flags & kAmbiguousOrder);
 }
 
