@@ -14,8 +14,6 @@ constexpr size_t kSweepEvery = size_t{1} << 15;
 constexpr size_t kWatchFreed = size_t{1} << 18;
 // Readers of one cell, beyond the first, before those that later ones make superfluous go.
 constexpr size_t kManyReaders = 8;
-// Replaced entries of one cell that are kept, where they are (Cell::past).
-constexpr size_t kMaxPast = 256;
 
 Entry MakeEntry(const Op& op, size_t index, const Step& step, const Access& access) {
   Entry entry;
@@ -35,12 +33,6 @@ Entry MakeEntry(const Op& op, size_t index, const Step& step, const Access& acce
                                                                 << 4;
   entry.shape = access.shape;
   return entry;
-}
-
-bool Conflicts(uint8_t a, uint8_t b) {
-  bool plain_write = (a | b) & kWrite;
-  bool atomic_meets_plain = ((a & kAtomic) && (b & kRead)) || ((b & kAtomic) && (a & kRead));
-  return plain_write || atomic_meets_plain;
 }
 
 bool Ignored(const Op& op) {
@@ -68,8 +60,19 @@ void Checker::CollectUsers(const Op& op, const Access* accesses) {
   }
   if (op.kind == OpKind::kAlloc || op.kind == OpKind::kAllocAsync) return;
   for (uint32_t i = 0; i < op.access_count; ++i) {
-    Cell* cell = shadow_.Find(accesses[i].begin);
-    if (cell != nullptr && cell->tenant != nullptr) users_.push_back(&cell->tenant->users);
+    AddUsers(accesses[i]);
+  }
+}
+
+// Nearly always one tenant has all of the bytes.
+void Checker::AddUsers(const Access& access) {
+  const Cell* cell = shadow_.Find(access.begin);
+  if (cell == nullptr || cell->tenant == nullptr) return;
+  users_.push_back(&cell->tenant->users);
+  if (access.end <= cell->end || access.end <= cell->tenant->end) return;
+  auto next = shadow_.cells().upper_bound(access.begin);
+  for (; next != shadow_.cells().end() && next->first < access.end; ++next) {
+    if (next->second.tenant != nullptr) users_.push_back(&next->second.tenant->users);
   }
 }
 
@@ -183,28 +186,6 @@ void Checker::Collect(const Entry& first, const Entry& second, const Cell& cell,
   conflicts_.push_back(conflict);
 }
 
-// The operation that was issued first waited for this one: ordered, against the order of issue.
-bool Checker::Reversed(const Entry& first, const Entry& second) const {
-  const CrossClocks* before = order_.before();
-  return before != nullptr && before->Knew(first.index, second.lane, second.epoch);
-}
-
-// Of a freed block: that the second one comes after the free is what is wrong then, and is judged
-// as such. The first one was over at the free or comes after it, too.
-bool Checker::LateUsesAlone(const Tenant& freed, const Entry& first, const Entry& second) const {
-  const bool after = first.index > freed.free_index;
-  if (after) return !KnewAtFree(freed, first.lane, first.epoch);
-  const bool gone = freed.kind != MemoryKind::kCaching;  // there is nothing left to race for
-  if (!gone && freed.over.Get(first.lane) < first.epoch) return false;
-  return !KnewAtFree(freed, second.lane, second.epoch);
-}
-
-// What is issued after a free may come before it.
-bool Checker::KnewAtFree(const Tenant& freed, LaneId lane, uint64_t epoch) const {
-  const CrossClocks* before = order_.before();
-  return before != nullptr && before->Knew(freed.free_index, lane, epoch);
-}
-
 void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step) {
   if (entry.shape != 0 && !HasBytes(entry, begin, cell.end)) return;  // all of the cell is a gap
   if (cell.tenant != nullptr &&
@@ -212,33 +193,15 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
                                 !step.Knows(cell.tenant->alloc_lane, cell.tenant->alloc_epoch)))) {
     watched_.push_back({cell.tenant, entry, begin, cell.end});
   }
-  bool late = cell.tenant != nullptr && cell.tenant->freed;
-  bool reversed = false;
-  uint64_t hides = 0;  // what came before this one: a write that is settled replaced it
+  if (order_.before() != nullptr) return TouchCrossed(begin, cell, entry, step);
+  const bool late = cell.tenant != nullptr && cell.tenant->freed;
   auto check = [&](const Entry& first) {
-    if (step.Knows(first.lane, first.epoch)) return;
-    if (Reversed(first, entry)) {
-      reversed = true;
-      return;
-    }
-    if (late && LateUsesAlone(*cell.tenant, first, entry)) {
-      if (first.mode & kWrite) hides = std::max(hides, first.index);
-      return;
-    }
-    if (Conflicts(first.mode, entry.mode)) Collect(first, entry, cell, begin);
+    if (late && first.index > cell.tenant->free_index) return;  // the free is what is wrong
+    const bool conflict = Conflicts(first.mode, entry.mode);
+    if (conflict && !step.Knows(first.lane, first.epoch)) Collect(first, entry, cell, begin);
   };
   if (cell.write) check(cell.write);
   cell.ForEachSince(check);
-  if (order_.before() != nullptr) {
-    cell.ForEachPast([&](const Entry& first) {
-      if (first.done && !Reversed(first, entry)) hides = std::max(hides, first.index);
-    });
-    const uint64_t hidden = hides;
-    cell.ForEachPast([&](const Entry& first) {
-      if (!first.done && first.index >= hidden) check(first);
-    });
-    return KeepAll(cell, entry, reversed);
-  }
   auto replaced = [&](const Entry& older) {
     if (entry.shape == 0) return older.begin == entry.begin;
     return Covers(BytesOf(entry), BytesOf(older));
@@ -252,33 +215,6 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
     if (cell.more && cell.more->size() >= kManyReaders) DropSubsumed(cell, entry, step);
     forgotten_ += cell.AddSince(entry).for_room;
   }
-}
-
-// Where signals and other ranks order operations against the order of issue: what is issued later
-// may come before this one, and be in no order with what this one replaces.
-void Checker::KeepAll(Cell& cell, const Entry& entry, bool reversed) {
-  if (reversed || !(entry.mode & kWrite) || !entry.Firm()) {
-    const Cell::Displaced displaced = cell.AddSince(entry);
-    if (displaced.entry) AddPast(cell, displaced.entry);
-    return;
-  }
-  if (cell.write) AddPast(cell, cell.write);
-  cell.ForEachSince([&](const Entry& older) { AddPast(cell, older); });
-  cell.write = entry;
-  cell.ClearSince();
-}
-
-void Checker::AddPast(Cell& cell, const Entry& entry) {
-  if (!cell.past) cell.past = std::make_unique<std::vector<Entry>>();
-  std::vector<Entry>& past = *cell.past;
-  if (past.size() >= kMaxPast && options_.recorded) {
-    std::erase_if(past, [&](const Entry& one) { return order_.AllKnow(one.lane, one.epoch); });
-  }
-  if (past.size() >= kMaxPast) {
-    past.erase(past.begin());
-    ++forgotten_;
-  }
-  past.push_back(entry);
 }
 
 // What is never written again would collect a reader for every stream that ever was. A reader that

@@ -97,6 +97,11 @@ class Checker {
   void Touch(const Op& op, size_t index, const Step& step, const Access* accesses);
   void TouchRange(const Op& op, size_t index, const Step& step, Access access);
   void TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step);
+  void AddUsers(const Access& access);
+  // crossed.cc
+  void TouchCrossed(uint64_t begin, Cell& cell, const Entry& entry, const Step& step);
+  std::vector<Entry> Hiding(Cell& cell, const Entry& entry, const Step& step);
+  bool Hides(const Cell& cell, const Entry& hiding, const Entry& first) const;
   void KeepAll(Cell& cell, const Entry& entry, bool reversed);
   void AddPast(Cell& cell, const Entry& entry);
   template <typename Settled>
@@ -251,6 +256,12 @@ void Checker::Settle(Cell& cell, Settled settled) {
     write.done = 1;
     AddPast(cell, write);
   }
+}
+
+inline bool Conflicts(uint8_t a, uint8_t b) {
+  bool plain_write = (a | b) & kWrite;
+  bool atomic_meets_plain = ((a & kAtomic) && (b & kRead)) || ((b & kAtomic) && (a & kRead));
+  return plain_write || atomic_meets_plain;
 }
 
 bool NeedsTrigger(const Step& step, const Entry& first);

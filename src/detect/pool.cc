@@ -47,7 +47,11 @@ void Checker::CheckAllocOrder(Tenant& tenant, const Op& op, size_t index, const 
   ReportLifetime(tenant, {entry, entry.begin, entry.end, {}, {}}, tenant.alloc, tenant.alloc_index,
                  settled, false);
   if (settled) return;
-  AddEdge(tenant, {order_.Frontier(tenant.alloc_lane), step.lane, step.epoch, step.stream});
+  const Clock source = order_.Frontier(tenant.alloc_lane);
+  if (step.started_lane != 0) {
+    AddEdge(tenant, {source, step.started_lane, step.started_epoch, nullptr});
+  }
+  AddEdge(tenant, {source, step.lane, step.epoch, step.stream});
 }
 
 void Checker::OnFreeAsync(const Op& op, size_t index, const Step& step) {

@@ -150,8 +150,15 @@ void Checker::KeepEntry(const Conflict& conflict) {
   shadow_.ForEach(conflict.begin, conflict.end, [&](uint64_t, Cell& cell) {
     bool there = cell.tenant != conflict.tenant || cell.write.index == conflict.first.index;
     cell.ForEachSince([&](const Entry& entry) { there |= entry.index == conflict.first.index; });
-    cell.ForEachPast([&](const Entry& entry) { there |= entry.index == conflict.first.index; });
-    if (!there) cell.AddSince(conflict.first);
+    if (there) return;
+    auto same = [&](const Entry& entry) { return entry.index == conflict.first.index; };
+    const bool past = cell.past && std::erase_if(*cell.past, same) != 0;
+    if (past) {  // beside what stands there, not in its place
+      if (!cell.more) cell.more = std::make_unique<std::vector<Entry>>();
+      cell.more->push_back(conflict.first);
+    } else {
+      cell.AddSince(conflict.first);
+    }
   });
 }
 

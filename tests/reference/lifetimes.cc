@@ -100,9 +100,11 @@ void Judging::JudgeFree(size_t f) {
 // write is ordered after the use.
 bool Judging::Replaced(const Use& use, TenantId id) {
   auto covered_by = [&](const OpNodes& later, const Piece& piece) {
-    return std::any_of(later.pieces.begin(), later.pieces.end(), [&](const Piece& other) {
-      return (other.mode & kWrite) != 0 && other.begin <= piece.begin && piece.end <= other.end;
-    });
+    std::vector<Range> left = {{piece.begin, piece.end}};
+    for (const Piece& other : later.pieces) {
+      if ((other.mode & kWrite) != 0) left = Without(left, other.begin, other.end);
+    }
+    return left.empty();
   };
   const auto& mine = timeline_.nodes(use.op).pieces;
   for (size_t i = use.op + 1; i < tenant(id).freed; ++i) {

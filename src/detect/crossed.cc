@@ -1,0 +1,110 @@
+// Accesses where signals and other ranks order operations against the order of issue (rules 11 and
+// 23): what is issued later may come before what was issued earlier, and be in no order with what
+// that one replaced. So nothing is forgotten for having been replaced.
+#include <algorithm>
+
+#include "src/detect/checker.h"
+
+namespace ss {
+namespace {
+
+// Replaced entries of one cell that are kept, where they are (Cell::past).
+constexpr size_t kMaxPast = 256;
+
+}  // namespace
+
+// The operation that was issued first waited for this one: ordered, against the order of issue.
+bool Checker::Reversed(const Entry& first, const Entry& second) const {
+  const CrossClocks* before = order_.before();
+  return before != nullptr && before->Knew(first.index, second.lane, second.epoch);
+}
+
+// Of a freed block: that the second one comes after the free is what is wrong then, and is judged
+// as such. The first one was over at the free or comes after it, too.
+bool Checker::LateUsesAlone(const Tenant& freed, const Entry& first, const Entry& second) const {
+  const bool after = first.index > freed.free_index;
+  if (after) return !KnewAtFree(freed, first.lane, first.epoch);
+  const bool gone = freed.kind != MemoryKind::kCaching;  // there is nothing left to race for
+  if (!gone && freed.over.Get(first.lane) < first.epoch) return false;
+  return !KnewAtFree(freed, second.lane, second.epoch);
+}
+
+// What is issued after a free may come before it.
+bool Checker::KnewAtFree(const Tenant& freed, LaneId lane, uint64_t epoch) const {
+  const CrossClocks* before = order_.before();
+  return before != nullptr && before->Knew(freed.free_index, lane, epoch);
+}
+
+// Writes that are settled and come before the access, or are judged as late uses as it is: they
+// stand for what they replaced.
+std::vector<Entry> Checker::Hiding(Cell& cell, const Entry& entry, const Step& step) {
+  std::vector<Entry> hiding;
+  const bool late = cell.tenant != nullptr && cell.tenant->freed;
+  auto look = [&](const Entry& first) {
+    if (!(first.mode & kWrite) || Reversed(first, entry)) return;
+    const bool knows = step.Knows(first.lane, first.epoch);
+    if (first.done || (late && !knows && LateUsesAlone(*cell.tenant, first, entry))) {
+      hiding.push_back(first);
+    }
+  };
+  if (cell.write) look(cell.write);
+  cell.ForEachSince(look);
+  cell.ForEachPast(look);
+  return hiding;
+}
+
+// Of plain memory nothing was said of what met after its free, so nothing stands for it.
+bool Checker::Hides(const Cell& cell, const Entry& hiding, const Entry& first) const {
+  if (first.index >= hiding.index || Reversed(first, hiding)) return false;
+  const bool gone =
+      cell.tenant != nullptr && cell.tenant->freed && cell.tenant->kind != MemoryKind::kCaching;
+  return !gone || order_.before()->Knew(hiding.index, first.lane, first.epoch);
+}
+
+void Checker::TouchCrossed(uint64_t begin, Cell& cell, const Entry& entry, const Step& step) {
+  const bool late = cell.tenant != nullptr && cell.tenant->freed;
+  const std::vector<Entry> hiding = Hiding(cell, entry, step);
+  bool reversed = false;
+  auto check = [&](const Entry& first) {
+    if (first.done || step.Knows(first.lane, first.epoch)) return;
+    if (Reversed(first, entry)) {
+      reversed = true;
+      return;
+    }
+    if (late && LateUsesAlone(*cell.tenant, first, entry)) return;
+    const bool hidden = std::any_of(hiding.begin(), hiding.end(),
+                                    [&](const Entry& later) { return Hides(cell, later, first); });
+    if (!hidden && Conflicts(first.mode, entry.mode)) Collect(first, entry, cell, begin);
+  };
+  if (cell.write) check(cell.write);
+  cell.ForEachSince(check);
+  cell.ForEachPast(check);
+  KeepAll(cell, entry, reversed);
+}
+
+void Checker::KeepAll(Cell& cell, const Entry& entry, bool reversed) {
+  if (reversed || !(entry.mode & kWrite) || !entry.Firm()) {
+    const Cell::Displaced displaced = cell.AddSince(entry);
+    if (displaced.entry) AddPast(cell, displaced.entry);
+    return;
+  }
+  if (cell.write) AddPast(cell, cell.write);
+  cell.ForEachSince([&](const Entry& older) { AddPast(cell, older); });
+  cell.write = entry;
+  cell.ClearSince();
+}
+
+void Checker::AddPast(Cell& cell, const Entry& entry) {
+  if (!cell.past) cell.past = std::make_unique<std::vector<Entry>>();
+  std::vector<Entry>& past = *cell.past;
+  if (past.size() >= kMaxPast && options_.recorded) {
+    std::erase_if(past, [&](const Entry& one) { return order_.AllKnow(one.lane, one.epoch); });
+  }
+  if (past.size() >= kMaxPast) {
+    past.erase(past.begin());
+    ++forgotten_;
+  }
+  past.push_back(entry);
+}
+
+}  // namespace ss
