@@ -251,6 +251,9 @@ void Checker::Settle(Cell& cell, Settled settled) {
   };
   if (cell.write) look(cell.write);
   cell.ForEachSince(look);
+  cell.ForEachPast([&](Entry& entry) {
+    if ((entry.mode & kWrite) && entry.Firm() && settled(entry)) entry.done = 1;
+  });
   cell.DropIf([&](const Entry& entry) { return !entry.done && settled(entry); });
   for (Entry& write : writes) {
     write.done = 1;

@@ -403,8 +403,8 @@ void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
   for (size_t i = 0; i < watched_.size(); ++i) {
     const Watch watch = watched_[i];
     Tenant& tenant = *watch.tenant;
-    if (tenant.freed) {
-      if (KnewAtFree(tenant, step.lane, step.epoch)) continue;
+    const bool before_free = tenant.freed && KnewAtFree(tenant, step.lane, step.epoch);
+    if (tenant.freed && !before_free) {
       LateUse(tenant, index, step,
               {watch.entry, watch.entry.begin, watch.entry.end, {{watch.begin, watch.end}}, {}});
       continue;
@@ -413,7 +413,7 @@ void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
       CheckAllocOrder(tenant, op, index, step, watch.entry);
       continue;
     }
-    if (!tenant.watched) continue;
+    if (!tenant.watched || before_free) continue;
     tenant.watched = false;
     NameStruck(tenant, op, index);
     bool found = std::find(found_on_.begin(), found_on_.end(), &tenant) != found_on_.end();

@@ -86,10 +86,10 @@ Report Explain(const Tape& tape, const CheckOptions& check, const AnalyseOptions
   }
   if (result.forgotten != 0) {
     report.coverage.complete = false;
-    report.coverage.notes.push_back(
-        fmt::format("accesses of parts of a block, too many of one stream to keep apart: {} (for "
-                    "each of them an earlier one was not compared any more)",
-                    result.forgotten));
+    report.coverage.notes.push_back(fmt::format(
+        "accesses of one place, too many to keep apart: {} (for each of them an earlier "
+        "one was not compared any more)",
+        result.forgotten));
   }
   if (options.picture != 0) {
     report.pictures.push_back(

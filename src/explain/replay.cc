@@ -74,6 +74,10 @@ std::set<std::string> ReportedKeys(const CheckResult& result) {
   for (size_t i = 0; i < result.findings.size(); ++i) {
     if (!result.findings[i].absorbed) keys.insert(result.keys[i]);
   }
+  // A fix after which a wait never ends is none.
+  for (const Advice& advice : result.advice) {
+    if (advice.code == "await-never") keys.insert(advice.code + "|" + advice.subject);
+  }
   return keys;
 }
 

@@ -5,6 +5,8 @@
 namespace ss::litmus {
 namespace {
 
+constexpr int kMaxLevels = 2;  // rows, and slices of rows
+
 // Every buffer gets its own pages, with a hole behind it: an access that strays meets nothing.
 constexpr uint64_t kAlignment = 64 << 10;
 constexpr uint64_t kRankSpace = uint64_t{1} << 47;
@@ -281,7 +283,7 @@ void Parser::RangeClause(Target& target) {
   if (end <= begin) Refuse(end_token, "an end beyond " + BytesText(begin));
   RefuseBeyond(target, end, end_token);
   Shape shape{end - begin, {}};
-  while (at_.Sees("pitch")) {
+  for (int level = 0; level < kMaxLevels && at_.Sees("pitch"); ++level) {
     const Token word = at_.Peek();
     shape = RowsClause(shape);
     target.rows = shape;

@@ -140,8 +140,11 @@ Step Order::Apply(const Op& op, size_t index, std::vector<UserSet*>& users,
     case OpKind::kSignal:
     case OpKind::kAwait:
       return Work(op, index, host, accesses);
-    case OpKind::kHostAccess:
-      return op.aux == 1 ? InsideHostFunction(op) : HostWork(host);
+    case OpKind::kHostAccess: {
+      const Step step = op.aux == 1 ? InsideHostFunction(op) : HostWork(host);
+      if (now_ != nullptr && step.start != nullptr) now_->AddStart(index, *step.start);
+      return step;
+    }
     case OpKind::kEventRecord:
       Record(op, index, host);
       break;
