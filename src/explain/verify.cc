@@ -43,6 +43,7 @@ Verifier::Verifier(const Tape& tape, const CheckOptions& check, const CheckResul
 std::optional<Edit> Verifier::AddFixes(Finding* finding, const std::string& key) {
   std::vector<Costed> fixes;
   uint64_t last_delay = 0;
+  hangs_ = false;
   EventId used = 0;
   for (Candidate& candidate : ProposeFixes(*finding, tape_, event_)) {
     used = std::max<EventId>(used, static_cast<EventId>(candidate.edit.insertions.size()));
@@ -56,6 +57,11 @@ std::optional<Edit> Verifier::AddFixes(Finding* finding, const std::string& key)
     }
     if (!Verify(*finding, key, candidate)) continue;
     fixes.push_back({Priced(candidate.fix, cost), std::move(candidate.edit), cost});
+  }
+  if (fixes.empty() && hangs_) {
+    finding->change =
+        "say by another value when the second operation may begin: with the waits that were tried "
+        "a wait for a value never ends";
   }
   event_ += 2 * used;  // a wait and its cheaper form take one an instance each
   std::stable_sort(fixes.begin(), fixes.end(), [](const Costed& a, const Costed& b) {
@@ -72,6 +78,9 @@ bool Verifier::Verify(const Finding& finding, const std::string& key, Candidate&
   std::set<std::string> after = ReportedKeys(Replay(tape_, check_, candidate.edit));
   bool gone = !after.contains(key);
   bool nothing_new = std::includes(before_.begin(), before_.end(), after.begin(), after.end());
+  hangs_ |= gone && std::any_of(after.begin(), after.end(), [&](const std::string& one) {
+              return one.starts_with("await-never|") && !before_.contains(one);
+            });
   if (!gone || !nothing_new) return false;
   candidate.fix.verified = true;
   candidate.fix.alike = finding.count - 1 + (before_.size() - after.size() - 1);

@@ -38,6 +38,7 @@ class Verifier {
 
   const Tape& tape_;
   CheckOptions check_;
+  bool hangs_ = false;  // the finding would be gone, and a wait for a value would never end
   std::set<std::string> before_;
   uint64_t budget_;
   EventId event_;
