@@ -271,7 +271,12 @@ class Matcher {
 
 std::vector<std::string> MatchExpectations(const std::vector<Expectation>& expectations,
                                            const Report& report) {
-  return Matcher(expectations, report).Run();
+  std::vector<std::string> messages = Matcher(expectations, report).Run();
+  if (report.coverage.complete) return messages;
+  // What was not looked at is no answer, whatever the file expects.
+  const std::vector<std::string>& notes = report.coverage.notes;
+  messages.push_back("the answer is incomplete: " + (notes.empty() ? "" : notes.back()));
+  return messages;
 }
 
 }  // namespace ss

@@ -272,5 +272,14 @@ TEST(Match, AdviceGoesByCodeAndSubject) {
   EXPECT_EQ(Match("expect advice none\n", With({}, {})), "");
 }
 
+TEST(Match, WhatWasNotLookedAtIsNoAnswer) {
+  Report report = With({});
+  report.coverage.notes = {"one thing", "accesses of one place, too many to keep apart: 3"};
+  EXPECT_EQ(Match("expect none\n", report), "");
+  report.coverage.complete = false;
+  EXPECT_EQ(Match("expect none\n", report),
+            "the answer is incomplete: accesses of one place, too many to keep apart: 3");
+}
+
 }  // namespace
 }  // namespace ss
