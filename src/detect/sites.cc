@@ -70,7 +70,10 @@ Site Checker::MakeSite(const Op& op, size_t index) const {
   site.host = program_.strings.Get(order_.HostName(op.host));
   site.host_id = op.host;
   site.rank = order_.HostRank(op.host);
-  site.access = Name(op.kind);
+  // In the order of a stream or not: what it does to the block is the same.
+  site.access = Name(op.kind == OpKind::kAllocAsync  ? OpKind::kAlloc
+                     : op.kind == OpKind::kFreeAsync ? OpKind::kFree
+                                                     : op.kind);
   site.stack = op.stack;
   site.line = op.line;
   bool on_stream = site.lane != site.host || (op.stream != 0 && op.kind != OpKind::kHostAccess);

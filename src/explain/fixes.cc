@@ -12,6 +12,11 @@
 namespace ss {
 namespace {
 
+// Beside one of another process.
+std::string HostText(const Site& site, const Site& other) {
+  return site.rank == other.rank ? site.host : fmt::format("rank{} {}", site.rank, site.host);
+}
+
 class Proposer {
  public:
   Proposer(const Finding& finding, const Tape& tape, EventId event)
@@ -241,9 +246,9 @@ class Proposer {
     const Site &from = finding_.first, &to = finding_.second;
     if (from.host_id == to.host_id) return;
     Candidate candidate;
-    candidate.fix = {
-        FixKind::kHandoff, to.host, from.host, finding_.buffer.name,
-        fmt::format("{} continues only after {} got past op {}", to.host, from.host, from.op)};
+    candidate.fix = {FixKind::kHandoff, to.host, from.host, finding_.buffer.name,
+                     fmt::format("{} continues only after {} got past op {}", HostText(to, from),
+                                 HostText(from, to), from.op)};
     for (const Instance& instance : finding_.instances) {
       Op handoff{.kind = OpKind::kHandoff, .host = from.host_id, .object = to.host_id};
       candidate.edit.insertions.push_back({instance.second_index, handoff});
