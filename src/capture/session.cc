@@ -195,8 +195,7 @@ void ReadEnvironment() {
 bool Prepare() {
   if (g_prepared) return true;
   g_prepared = pthread_key_create(&g_key, OnThreadExit) == 0 && InitInterning() && InitModules() &&
-               InitStacks() && InitImages() && InitTensorMaps() && InitGreens() &&
-               InitShareable();
+               InitStacks() && InitImages() && InitTensorMaps() && InitGreens() && InitShareable();
   if (g_prepared) atexit(OnExit);
   return g_prepared;
 }

@@ -68,7 +68,8 @@ struct alignas(64) Tenant {
   std::vector<ConditionalEdge> edges;  // missing edges that findings on this buffer stand for
   std::vector<size_t> settled;  // uses (op indices) that a confirmed lifetime finding speaks of
   // Where operations are ordered against the order of issue: what was over for everybody at the
-  // free. It goes with the next tenant only: a use that is issued after the free may come before it.
+  // free. It goes with the next tenant only: a use that is issued after the free may come before
+  // it.
   Clock over;
   std::vector<std::pair<LaneId, size_t>>
       reported_late;  // lanes whose use after the free was reported, and the finding
