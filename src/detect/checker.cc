@@ -159,7 +159,7 @@ void Checker::TouchRange(const Op& op, size_t index, const Step& step, Access ac
   });
   if (gap != 0 && access.memory != MemoryKind::kPageable) ++untracked_;
   // A write over many cells leaves one history: this keeps ranges from fragmenting for ever.
-  const bool alone = (entry.mode & kWrite) && entry.Firm() && order_.before() == nullptr;
+  const bool alone = entry.Replaces() && order_.before() == nullptr;
   if (cells > 1 && gap == 0 && one_tenant && alone) {
     shadow_.Collapse(access.begin, access.end, tenant, entry);
   }
@@ -206,7 +206,7 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
     if (entry.shape == 0) return older.begin == entry.begin;
     return Covers(BytesOf(entry), BytesOf(older));
   };
-  if ((entry.mode & kWrite) && entry.Firm()) {
+  if (entry.Replaces()) {
     cell.write = entry;
     cell.ClearSince();
   } else if (entry.mode & kWrite) {

@@ -247,12 +247,12 @@ void Checker::Settle(Cell& cell, Settled settled) {
   if (order_.before() == nullptr) return cell.DropIf(settled);
   std::vector<Entry> writes;
   auto look = [&](const Entry& entry) {
-    if ((entry.mode & kWrite) && entry.Firm() && settled(entry)) writes.push_back(entry);
+    if (entry.Replaces() && settled(entry)) writes.push_back(entry);
   };
   if (cell.write) look(cell.write);
   cell.ForEachSince(look);
   cell.ForEachPast([&](Entry& entry) {
-    if ((entry.mode & kWrite) && entry.Firm() && settled(entry)) entry.done = 1;
+    if (entry.Replaces() && settled(entry)) entry.done = 1;
   });
   cell.DropIf([&](const Entry& entry) { return !entry.done && settled(entry); });
   for (Entry& write : writes) {

@@ -83,7 +83,7 @@ void Checker::TouchCrossed(uint64_t begin, Cell& cell, const Entry& entry, const
 }
 
 void Checker::KeepAll(Cell& cell, const Entry& entry, bool reversed) {
-  if (reversed || !(entry.mode & kWrite) || !entry.Firm()) {
+  if (reversed || !entry.Replaces()) {
     const Cell::Displaced displaced = cell.AddSince(entry);
     if (displaced.entry) AddPast(cell, displaced.entry);
     return;

@@ -47,6 +47,8 @@ struct Entry {
   }
   // It did touch every byte of its range: what was there before it is over for who comes after it.
   bool Firm() const { return KnownExtent() && ProvenDirection() && shape == 0; }
+  // Nothing of what it wrote over is left.
+  bool Replaces() const { return (mode & kWrite) != 0 && Firm(); }
 };
 
 struct Cell {
