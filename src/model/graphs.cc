@@ -81,6 +81,7 @@ void GraphExpander::Destroy(const Op& op, const Sink& sink) {
     gone.stream = lane;
     gone.object = 0;
     sink(gone, nullptr);
+    streams_.erase(lane);
   }
   std::erase_if(kept_, [&](const auto& entry) { return entry.second == op.object; });
   graphs_.erase(found);
@@ -156,19 +157,25 @@ void GraphExpander::End() {
   }
 }
 
+// In the context of the stream that it is launched on (rule 15), whatever it was captured on: lanes
+// that a launch elsewhere has left move there.
 void GraphExpander::MakeLanes(Graph& graph, const Op& launch, const Sink& sink) {
+  const Op& home = streams_[launch.stream];
   for (StreamId captured : graph.captured) {
-    if (graph.lanes.contains(captured)) continue;
-    Op create = streams_[captured];
+    StreamId& lane = graph.lanes[captured];
+    if (lane != 0 && streams_[lane].value == home.value && streams_[lane].object == home.object)
+      continue;
     const bool named = launch.object < graph_names_.size();  // in a litmus file
     const std::string& graph_name = named ? graph_names_[launch.object] : strings_.Get(launch.name);
-    std::string name = graph_name + "/" + strings_.Get(create.name);
+    std::string name = graph_name + "/" + strings_.Get(streams_[captured].name);
+    Op create = home;
     create.kind = OpKind::kStreamCreate;
     create.host = launch.host;
-    create.stream = graph.lanes[captured] = next_stream_++;
+    create.stream = lane = lane != 0 ? lane : next_stream_++;
     create.aux = static_cast<uint32_t>(StreamType::kGraph);
     create.name = strings_.Intern(name);
     create.id = launch.id;
+    streams_[lane] = create;
     sink(create, nullptr);
   }
 }

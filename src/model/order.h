@@ -301,6 +301,7 @@ class Order {
   void Destroy(const Op& op);
   Context* HomeOf(const Op& op);
   Stream* MakeStream(const Op& op, HostId thread);
+  void Place(Stream& stream, const Op& op);
   Stream* LookUpStream(StreamId id, HostId host);
   static uint64_t StreamKey(StreamId id, bool per_thread, HostId host) {
     return per_thread ? id | (uint64_t{host} + 1) << 32 : id;

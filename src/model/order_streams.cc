@@ -9,10 +9,7 @@ Stream* Order::MakeStream(const Op& op, HostId thread) {
   auto stream = std::make_unique<Stream>();
   stream->id = op.stream;
   stream->type = static_cast<StreamType>(op.aux);
-  stream->context = op.value >> 16;
-  stream->home = HomeOf(op);
-  stream->device = static_cast<uint32_t>(op.value & 0xffff);
-  stream->rank = static_cast<uint32_t>(op.value >> 32);
+  Place(*stream, op);
   stream->name = op.name;
   stream->thread = thread;
   stream->lane = NewLane(Lane::Kind::kStream);
@@ -24,11 +21,19 @@ Stream* Order::MakeStream(const Op& op, HostId thread) {
   return raw;
 }
 
+void Order::Place(Stream& stream, const Op& op) {
+  stream.context = op.value >> 16;
+  stream.home = HomeOf(op);
+  stream.device = static_cast<uint32_t>(op.value & 0xffff);
+  stream.rank = static_cast<uint32_t>(op.value >> 32);
+}
+
 // One legacy stream a context: a second declaration is another name for the same lane.
 void Order::Create(const Op& op) {
   auto type = static_cast<StreamType>(op.aux);
   if (Stream* known = type == StreamType::kPerThread ? nullptr : FindStream(op.stream, op.host)) {
-    known->name = op.name;  // renamed by an annotation
+    known->name = op.name;                              // renamed by an annotation
+    if (type == StreamType::kGraph) Place(*known, op);  // launched in another context now
     return;
   }
   if (type == StreamType::kPerThread) {

@@ -120,6 +120,7 @@ Nodes LaneTable::DeviceTails(uint64_t device, uint64_t rank, uint64_t context, s
   Nodes nodes;
   for (LaneId lane = 0; lane < lanes_.size(); ++lane) {
     const Lane& stream = lanes_[lane];
+    if (stream.type == StreamType::kGraph) continue;  // behind them is the stream of the launch
     if (stream.host_thread || DeviceOf(stream.context) != device ||
         RankOfContext(stream.context) != rank)
       continue;
@@ -136,6 +137,7 @@ Nodes LaneTable::ContextTails(LaneId whole, size_t at) const {
   Nodes nodes = Frontier(whole, at);
   for (LaneId lane = 0; lane < lanes_.size(); ++lane) {
     const Lane& stream = lanes_[lane];
+    if (stream.type == StreamType::kGraph) continue;
     if (stream.host_thread || (stream.context != context && stream.primary != context)) continue;
     for (Node node : Tail(lane, at)) nodes.push_back(node);
   }
