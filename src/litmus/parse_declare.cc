@@ -9,6 +9,12 @@ constexpr uint32_t kMaxDevice = 1023;
 constexpr size_t kMaxHosts = 0xffff;
 constexpr uint32_t kMaxGreenContexts = 0xffff - 1 - kMaxDevice;  // 16 bits, with all devices' own
 
+// What may come next, or nothing more.
+std::string OneOf(std::vector<std::string> words) {
+  const char* end = "the end of the line";
+  return words.empty() ? end : fmt::format("{} or {}", fmt::join(words, ", "), end);
+}
+
 }  // namespace
 
 void Parser::Title() {
@@ -43,42 +49,53 @@ bool Parser::StreamTypeClause(std::optional<StreamType>* type) {
   return true;
 }
 
-void Parser::RefuseUsedStreamName(const Token& name) {
-  RefuseUsedLane(name);
-  if (events_.count({Scope().rank, name.text})) Refuse(name, "a new name; this one is an event's");
-  if (name.text == "device") Refuse(name, "another name: 'sync device' is the device's");
-}
-
-// Clauses come in any order. A context is of one device.
-void Parser::StreamClauses(Stream& stream) {
-  bool placed = false;
+// Clauses come in any order. A context is of one device. Gives the word that says the type; without
+// one the token is empty.
+Token Parser::StreamClauses(Stream& stream) {
+  Token home, type_word;  // what says the device; the type
   std::optional<StreamType> type;
   while (!at_.AtEnd()) {
-    if (!placed && at_.Accept("device")) {
-      placed = true;
+    const Token word = at_.Peek();
+    if (home.text.empty() && at_.Accept("device")) {
+      home = word;
       stream.device = stream.context = DeviceNumber();
-    } else if (!placed && at_.Accept("context")) {
-      placed = true;
-      const Token name = at_.Name("a context declared above");
-      const Stream* home = FindStream(name.text);
-      if (home == nullptr || home->type != StreamType::kContext)
-        Refuse(name, "a context declared above");
-      stream.device = home->device;
-      stream.context = home->context;
-      stream.green = home->green;
-    } else if (!StreamTypeClause(&type)) {
-      Refuse(at_.Peek(), "nonblocking, blocking, legacy, per-thread, 'device N' or 'context C'");
+    } else if (home.text.empty() && at_.Accept("context")) {
+      home = at_.Name("a context declared above");
+      const Stream* context = FindStream(home.text);
+      if (context == nullptr || context->type != StreamType::kContext)
+        Refuse(home, "a context declared above", WhatItIs(home));
+      stream.device = context->device;
+      stream.context = context->context;
+      stream.green = context->green;
+    } else if (StreamTypeClause(&type)) {
+      type_word = word;
+    } else {
+      RefuseStreamClause(type.has_value(), stream, home);
     }
   }
   stream.type = type.value_or(StreamType::kNonBlocking);
+  return type_word;
+}
+
+// Names only what may still come.
+void Parser::RefuseStreamClause(bool typed, const Stream& stream, const Token& home) {
+  std::vector<std::string> still;
+  if (!typed) still = {"nonblocking", "blocking", "legacy", "per-thread"};
+  if (home.text.empty()) still.insert(still.end(), {"'device N'", "'context C'"});
+  std::string remedy;
+  if (at_.Sees("device") || at_.Sees("context")) {
+    remedy = home.text == "device"
+                 ? fmt::format("it is on device {} already", stream.device)
+                 : fmt::format("context {} is on device {}", Quoted(home), stream.device);
+  }
+  Refuse(at_.Peek(), OneOf(std::move(still)), remedy);
 }
 
 void Parser::DeclareStream() {
   Token name = at_.Name("a name for the stream");
-  RefuseUsedStreamName(name);
+  RefuseUsedLane(name);
   Stream stream;
-  const Token type = at_.Peek();
-  StreamClauses(stream);
+  const Token type = StreamClauses(stream);
   const bool on_its_own =
       stream.type == StreamType::kNonBlocking || stream.type == StreamType::kLegacy;
   if (stream.green && !on_its_own)
@@ -100,7 +117,7 @@ void Parser::AddStream(const Token& name, Stream stream) {
 // The device's primary context, or a green one of it.
 void Parser::DeclareContext() {
   Token name = at_.Name("a name for the context");
-  RefuseUsedStreamName(name);
+  RefuseUsedLane(name);
   Stream whole;
   whole.type = StreamType::kContext;
   bool device = false;
@@ -111,7 +128,10 @@ void Parser::DeclareContext() {
       device = true;
       whole.device = DeviceNumber();
     } else {
-      Refuse(at_.Peek(), "'green' or 'device N'");
+      std::vector<std::string> still;
+      if (!whole.green) still.push_back("'green'");
+      if (!device) still.push_back("'device N'");
+      Refuse(at_.Peek(), OneOf(std::move(still)));
     }
   }
   if (whole.green && green_contexts_ == kMaxGreenContexts)
@@ -128,7 +148,8 @@ void Parser::RefuseSecondOfContext(const Token& token, const Stream& stream) {
   for (const auto& [other_name, other] : Scope().streams) {
     if (other.ended_line || other.type != stream.type || other.context != stream.context) continue;
     if (stream.type == StreamType::kContext)
-      Refuse(token, fmt::format("'green': '{}' is the device's primary context", other_name));
+      Refuse(token, fmt::format("no second name: '{}' is the device's primary context", other_name),
+             "'green' makes a context of its own");
     Refuse(token, fmt::format("another type: '{}' is this context's default stream of that kind",
                               other_name));
   }

@@ -34,7 +34,8 @@ void Parser::Query() {
   RefuseInCapture(at_.Previous(), "the work being captured does not run yet");
   Token name = at_.Name("a stream or an event");
   const Stream* stream = at_.Sees("@") ? nullptr : FindStream(name.text);
-  if (stream && stream->type == StreamType::kContext) Refuse(name, "a stream or an event");
+  if (stream && stream->type == StreamType::kContext)
+    Refuse(name, "a stream or an event", WhatItIs(name));
   EventId event = stream ? 0 : UseEvent(name);
   bool not_ready = at_.Sees("notready");
   if (!not_ready && !at_.Sees("done")) Refuse(at_.Peek(), "'done' or 'notready'");

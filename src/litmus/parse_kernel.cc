@@ -80,7 +80,7 @@ void Parser::KernelWith(const Token& lane, uint16_t flags) {
     if (name.empty() && at_.Accept("kernel")) {
       name = at_.Name("a name for the kernel").text;
     } else if (!event && at_.Accept("launch_event")) {
-      event = UseEvent(at_.Name("an event"));
+      event = UseEvent(at_.Name("an event"), true);
       flags |= kLaunchEvent;
     } else if (!AccessClause(kKernelWords, clauses) && !AsClause(clauses)) {
       Refuse(at_.Peek(),
@@ -116,7 +116,9 @@ uint32_t Parser::CommId(const std::string& name) {
 
 void Parser::Collective(const Token& lane) {
   at_.Take();
-  uint32_t comm = CommId(at_.Name("a communicator").text);
+  const Token name = at_.Name("a communicator");
+  RefuseOtherKind(name, "a communicator", Scope());
+  uint32_t comm = CommId(name.text);
   Token word = at_.Peek();
   auto kind = Kinds().find(word.text);
   if (word.kind != Token::Kind::kWord || kind == Kinds().end()) {

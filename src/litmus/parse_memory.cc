@@ -213,7 +213,7 @@ void Parser::View() {
 
 Buffer& Parser::UseBuffer(const Token& name) {
   auto found = Scope().buffers.find(name.text);
-  if (found == Scope().buffers.end()) Refuse(name, kAllocated);
+  if (found == Scope().buffers.end()) Refuse(name, kAllocated, WhatItIs(name));
   return found->second;
 }
 

@@ -30,24 +30,38 @@ const std::map<std::string_view, Parser::StreamHandler>& Parser::StreamOperation
   return kOperations;
 }
 
+// For the remedy of an error: `sync`, `free` and their like are no work of a stream.
+std::string Parser::HostsStatement(const Token& lane, const Token& word) {
+  if (word.kind != Token::Kind::kWord || !Statements().count(word.text)) return "";
+  return fmt::format("'{}' is a statement of its own, without '{}:'", word.text, lane.text);
+}
+
+// Nothing runs on a context.
+void Parser::RefuseWorkOnContext(const Token& lane) {
+  const Token& word = at_.Peek();
+  if (at_.Sees("record") || at_.Sees("wait") || at_.Sees("wait_stream"))
+    return RefuseInCapture(lane, "a context cannot be captured");
+  const bool works = word.kind == Token::Kind::kWord && StreamOperations().count(word.text);
+  Refuse(word, "'record', 'wait' or 'wait_stream'",
+         works ? fmt::format("{} is a context: work runs on a stream", Quoted(lane))
+               : HostsStatement(lane, word));
+}
+
 void Parser::StreamOperation(const Token& lane) {
   auto known = Scope().streams.find(lane.text);
-  if (known == Scope().streams.end()) Refuse(lane, "a stream or host thread declared above");
-  UseStream(lane);
+  if (known == Scope().streams.end())
+    Refuse(lane, "a stream, context or host thread declared above", WhatItIs(lane));
+  if (UseStream(lane).type == StreamType::kContext) RefuseWorkOnContext(lane);
   auto operation = StreamOperations().find(at_.Peek().text);
   if (at_.Peek().kind != Token::Kind::kWord || operation == StreamOperations().end()) {
     Refuse(at_.Peek(),
            "an operation: kernel, read, write, atomic, pdl, pdl_wait, copy, copy_sync, memset, "
            "memset_async, "
-           "record, wait, wait_stream, host_fn, signal, await, launch or collective");
-  }
-  bool waits = at_.Sees("wait") || at_.Sees("wait_stream");
-  if (UseStream(lane).type == StreamType::kContext) {
-    if (!waits && !at_.Sees("record")) Refuse(at_.Peek(), "'record', 'wait' or 'wait_stream'");
-    RefuseInCapture(lane, "a context cannot be captured");
+           "record, wait, wait_stream, host_fn, signal, await, launch or collective",
+           HostsStatement(lane, at_.Peek()));
   }
   // A wait may be what brings the stream into a capture: it checks for itself.
-  if (!waits) RefuseUncaptured(lane);
+  if (!at_.Sees("wait") && !at_.Sees("wait_stream")) RefuseUncaptured(lane);
   (this->*operation->second)(lane);
 }
 
@@ -88,7 +102,7 @@ void Parser::Memset(const Token& lane) {
 
 void Parser::Record(const Token& lane) {
   at_.Take();
-  EventId event = UseEvent(at_.Name("an event"));
+  EventId event = UseEvent(at_.Name("an event"), true);
   bool external = External(lane);
   Clauses clauses{{}, LabelAndEnd()};
   if (capture_ && !external) capture_->events.insert(event);
@@ -100,7 +114,7 @@ void Parser::Record(const Token& lane) {
 
 void Parser::Wait(const Token& lane) {
   at_.Take();
-  Token name = at_.Name("an event");
+  Token name = at_.Name("an event, a stream or a context");
   if (!at_.Sees("@") && FindStream(name.text)) return WaitForStream(lane, name);
   EventId event = UseEvent(name);
   bool external = External(lane);
@@ -145,6 +159,7 @@ void Parser::Await(const Token& lane) { SignalOrAwait(lane, OpKind::kAwait); }
 void Parser::SignalOrAwait(const Token& lane, OpKind kind) {
   Token word = at_.Take();
   Token flag = at_.Name("a flag");
+  RefuseOtherKind(flag, "a flag", Scope());
   uint64_t value = at_.Number("a value of the flag", UINT64_MAX);
   uint32_t rank = Scope().rank;
   uint16_t flags = 0;
@@ -173,7 +188,7 @@ void Parser::Launch(const Token& lane) {
   at_.Take();
   Token name = at_.Name("a graph captured above");
   auto graph = Scope().graphs.find(name.text);
-  if (graph == Scope().graphs.end()) Refuse(name, "a graph captured above");
+  if (graph == Scope().graphs.end()) Refuse(name, "a graph captured above", WhatItIs(name));
   Clauses clauses{{}, LabelAndEnd()};
   EmitOn(lane, OpKind::kGraphLaunch, "launch", clauses).object = graph->second;
 }

@@ -75,6 +75,7 @@ void Parser::Map() {
            fmt::format("line {} mapped there", storages_[i].line));
   }
   Token name = at_.Name("a name for the physical memory");
+  if (!Scope().physical.count(name.text)) RefuseOtherKind(name, "physical memory", Scope());
   Physical& memory = Scope().physical.try_emplace(name.text, Physical{target.size()}).first->second;
   if (memory.bytes != target.size()) {
     Refuse(name, fmt::format("physical memory of {}; this is {}", BytesText(target.size()),

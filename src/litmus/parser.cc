@@ -105,7 +105,9 @@ void Parser::Statement() {
   const Token& word = at_.Peek();
   auto statement = Statements().find(word.text);
   if (word.kind != Token::Kind::kWord || statement == Statements().end()) {
-    Refuse(word, "a statement: a declaration, 'STREAM: OP', 'HOST: read', 'sync', 'expect', ...");
+    const bool works = word.kind == Token::Kind::kWord && StreamOperations().count(word.text);
+    Refuse(word, "a statement: a declaration, 'STREAM: OP', 'HOST: read', 'sync', 'expect', ...",
+           works ? "an operation of a stream: 'STREAM: " + word.text + "'" : "");
   }
   bool nobodys = kNobodys.count(word.text);
   if (nobodys && !host_token_.text.empty()) Refuse(word, "a statement that a host thread issues");
@@ -115,14 +117,20 @@ void Parser::Statement() {
 }
 
 void Parser::LaneStatement() {
-  Token lane = at_.Name("a stream or host thread declared above");
+  Token lane = at_.Name("a stream, context or host thread declared above");
   at_.Expect(":");
   host_ = host_token_.text.empty() ? Scope().main : UseHost(host_token_);
   if (!Scope().hosts.count(lane.text)) return StreamOperation(lane);
   if (!host_token_.text.empty())
     Refuse(lane, "a stream: '@" + host_token_.text + "' names the host thread");
   host_ = UseHost(lane);
-  if (!at_.Sees("read") && !at_.Sees("write")) Refuse(at_.Peek(), "'read' or 'write'");
+  if (!at_.Sees("read") && !at_.Sees("write")) {
+    const bool statement = Statements().count(at_.Peek().text);
+    Refuse(at_.Peek(), "'read' or 'write'",
+           statement
+               ? fmt::format("'@{} {}' issues that from the thread", lane.text, at_.Peek().text)
+               : "");
+  }
   at_.Take();
   HostAccess();
 }
@@ -213,31 +221,66 @@ Token Parser::StreamOrContextName() {
 Stream& Parser::UseStream(const Token& name) {
   if (Stream* stream = FindStream(name.text)) return *stream;
   auto ended = Scope().streams.find(name.text);
-  if (ended == Scope().streams.end()) Refuse(name, "a stream declared above");
+  if (ended == Scope().streams.end()) Refuse(name, "a stream declared above", WhatItIs(name));
   Refuse(name, "a stream declared above",
          fmt::format("destroyed in line {}", ended->second.ended_line));
 }
 
 HostId Parser::UseHost(const Token& name) {
   auto found = Scope().hosts.find(name.text);
-  if (found == Scope().hosts.end())
-    Refuse(name, "a host thread declared above", "'host NAME' declares one");
+  if (found == Scope().hosts.end()) {
+    const std::string other = WhatItIs(name);
+    Refuse(name, "a host thread declared above",
+           other.empty() ? "'host NAME' declares one" : other);
+  }
   return found->second;
 }
 
-// The name has been read. E@N is rank N's event.
-EventId Parser::UseEvent(const Token& name) {
+// For the remedy of an error: what a name stands for that was taken for something else.
+std::string Parser::WhatItIs(const Token& name) {
+  std::string kind = Scope().KindOf(name.text);
+  if (kind.empty() && Scope().labels.count(name.text)) kind = "label";
+  if (kind.empty() && events_.count({Scope().rank, name.text})) kind = "event";
+  if (kind.empty() && flags_.count({Scope().rank, name.text})) kind = "flag";
+  if (kind.empty() && comms_.count(name.text)) kind = "communicator";
+  if (kind.empty()) return "";
+  const char* article = kind == "physical memory" ? "" : kind == "event" ? "an " : "a ";
+  return fmt::format("{} is {}{}", Quoted(name), article, kind);
+}
+
+// Of what comes into being where it is first named: a name that stands for something else would
+// silently become a new one.
+void Parser::RefuseOtherKind(const Token& name, const std::string& wanted, const RankScope& scope,
+                             const std::string& remedy) {
+  const std::string kind = scope.KindOf(name.text);
+  if (!kind.empty()) Refuse(name, fmt::format("{}; the name is a {}'s", wanted, kind), remedy);
+  if (name.text == "device")
+    Refuse(name, wanted + " of another name: 'sync device' is the device's");
+}
+
+// The name has been read. E@N is rank N's event. A record may make an event of a buffer's name,
+// a wait for one would wait for nothing.
+EventId Parser::UseEvent(const Token& name, bool records) {
   uint32_t rank = Scope().rank;
   if (at_.Accept("@")) {
     const Token rank_token = at_.Peek();
     rank = RankNumber();
     ranks_named_.push_back({rank_token, rank});
     Need(8, "interprocess event");
-  } else if (Scope().streams.count(name.text)) {
-    Refuse(name, "an event; the name is a stream's");
   }
-  auto [entry, fresh] = events_.try_emplace({rank, name.text}, next_event_);
-  if (!fresh) return entry->second;
+  if (auto known = events_.find({rank, name.text}); known != events_.end()) return known->second;
+  if (auto scope = ranks_.find(rank); scope != ranks_.end()) {
+    const bool buffer = records && scope->second.buffers.count(name.text);
+    const bool far = rank != Scope().rank && scope->second.streams.count(name.text);
+    const std::string remedy =
+        far ? fmt::format(
+                  "what rank {0} does is waited for by an event: '{1}: record E' there, "
+                  "'E@{0}' here",
+                  rank, name.text)
+            : "";
+    if (!buffer) RefuseOtherKind(name, "an event", scope->second, remedy);
+  }
+  events_[{rank, name.text}] = next_event_;
   file_.program.event_names.resize(next_event_ + 1);
   file_.program.event_names[next_event_] = name.text;
   return next_event_++;
@@ -248,9 +291,12 @@ void Parser::RefuseUsedLane(const Token& name) {
   const RankScope& scope = Scope();
   if (scope.labels.count(name.text)) Refuse(name, "a name that is no label");
   bool stream = scope.streams.count(name.text) && FindStream(name.text);
-  if (stream || scope.hosts.count(name.text) || scope.graphs.count(name.text)) {
-    Refuse(name, "a new name; this one is a stream's, a host thread's or a graph's");
-  }
+  if (stream || scope.hosts.count(name.text) || scope.graphs.count(name.text))
+    Refuse(name, fmt::format("a new name; this one is a {}'s", scope.KindOf(name.text)));
+  if (events_.count({scope.rank, name.text})) Refuse(name, "a new name; this one is an event's");
+  if (flags_.count({scope.rank, name.text})) Refuse(name, "a new name; this one is a flag's");
+  if (comms_.count(name.text)) Refuse(name, "a new name; this one is a communicator's");
+  if (name.text == "device") Refuse(name, "another name: 'sync device' is the device's");
 }
 
 uint32_t Parser::RankNumber() {

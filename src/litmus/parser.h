@@ -89,7 +89,10 @@ class Parser {
   Token StreamOrContextName();
   Stream& UseStream(const Token& name);
   HostId UseHost(const Token& name);
-  EventId UseEvent(const Token& name);
+  EventId UseEvent(const Token& name, bool records = false);
+  std::string WhatItIs(const Token& name);
+  void RefuseOtherKind(const Token& name, const std::string& wanted, const RankScope& scope,
+                       const std::string& remedy = "");
   void RefuseUsedLane(const Token& name);
   uint32_t RankNumber();
 
@@ -98,12 +101,12 @@ class Parser {
   void Mode();
   void DeclareStream();
   void DeclareContext();
-  void StreamClauses(Stream& stream);
+  Token StreamClauses(Stream& stream);
   void AddStream(const Token& name, Stream stream);
-  void RefuseUsedStreamName(const Token& name);
   void DestroyStream();
   void DeclareHost();
   void DeclareRank();
+  void RefuseStreamClause(bool typed, const Stream& stream, const Token& home);
   bool StreamTypeClause(std::optional<StreamType>* type);
   void RefuseSecondOfContext(const Token& name, const Stream& stream);
   HostId AddHost(const std::string& name, uint32_t rank);
@@ -149,6 +152,8 @@ class Parser {
 
   // parse_stream.cc, parse_kernel.cc
   void StreamOperation(const Token& lane);
+  void RefuseWorkOnContext(const Token& lane);
+  static std::string HostsStatement(const Token& lane, const Token& word);
   Op& EmitOn(const Token& lane, OpKind kind, std::string_view name, const Clauses& clauses);
   void Kernel(const Token& lane);
   void Pdl(const Token& lane);

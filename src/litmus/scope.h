@@ -62,6 +62,15 @@ struct RankScope {
   bool IsLane(const std::string& name) const {
     return hosts.count(name) || streams.count(name) || graphs.count(name);
   }
+  // What a name that was declared is, for people; empty where none was.
+  std::string KindOf(const std::string& name) const {
+    if (auto stream = streams.find(name); stream != streams.end())
+      return stream->second.type == StreamType::kContext ? "context" : "stream";
+    if (hosts.count(name)) return "host thread";
+    if (graphs.count(name)) return "graph";
+    if (buffers.count(name)) return "buffer";
+    return physical.count(name) ? "physical memory" : "";
+  }
 };
 
 // The first buffer of each name in each rank, for `A@N` that stands above rank N's section.

@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Syntax, Refused, testing::ValuesIn(kSyntax), CaseName);
 
 const Case kNames[] = {
     {"Stream", "s: kernel k\n", "1:1",
-     "found 's', expected a stream or host thread declared above"},
+     "found 's', expected a stream, context or host thread declared above"},
     {"DestroyedStream", "stream s\ndestroy s\ns: kernel k\n", "3:1", "(destroyed in line 2)"},
     {"DestroyedIsNoEvent", "stream s\ndestroy s\nsync s\n", "3:6", "the name is a stream's"},
     {"Host", "alloc H 4K pinned\n@w read H\n", "2:2", "expected a host thread declared above"},
@@ -100,6 +100,91 @@ const Case kNames[] = {
      "an end of at most 4K"},
 };
 INSTANTIATE_TEST_SUITE_P(Names, Refused, testing::ValuesIn(kNames), CaseName);
+
+// A name that stands for one thing, where another is meant: nothing comes into being by it.
+const Case kKinds[] = {
+    {"EventIsContextOfRank", "rank 0\ncontext C\nrank 1\nstream s\ns: wait C@0\n", "5:9",
+     "expected an event; the name is a context's (what rank 0 does is waited for by an event: "
+     "'C: record E' there, 'E@0' here)"},
+    {"EventIsStreamOfRank", "rank 0\nstream a\nrank 1\nsync a@0\n", "4:6",
+     "expected an event; the name is a stream's ("},
+    {"ContextIsEventOfRank", "rank 1\nstream s\ns: wait C@0\nrank 0\ncontext C\n", "5:9",
+     "this one is an event's"},
+    {"EventIsThread", "sync main\n", "1:6", "an event; the name is a host thread's"},
+    {"EventIsGraph", "stream s\ncapture G on s\nend\ns: wait G\n", "4:9",
+     "an event; the name is a graph's"},
+    {"EventIsBuffer", "stream s\nalloc A 4K device\ns: wait A\n", "3:9",
+     "an event; the name is a buffer's"},
+    {"EventIsBufferQueried", "alloc A 4K device\nquery A done\n", "2:7",
+     "an event; the name is a buffer's"},
+    {"EventIsDevice", "query device done\n", "1:7", "'sync device' is the device's"},
+    {"RecordOfContext", "stream s\ncontext C\ns: record C\n", "3:11",
+     "an event; the name is a context's"},
+    {"LaunchEventIsStream", "stream s\nstream t\ns: kernel k launch_event t\n", "3:26",
+     "an event; the name is a stream's"},
+    {"FlagIsStream", "stream s\ns: signal s 1\n", "2:11", "a flag; the name is a stream's"},
+    {"FlagIsBuffer", "stream s\nalloc A 4K device\ns: await A 1\n", "3:10",
+     "a flag; the name is a buffer's"},
+    {"CommIsContext", "stream s\ncontext C\ns: collective C allreduce\n", "3:15",
+     "a communicator; the name is a context's"},
+    {"PhysicalIsBuffer", "alloc A 4K device\nreserve V 4K\nmap V A\n", "3:7",
+     "physical memory; the name is a buffer's"},
+    {"GraphIsEvent", "stream s\ns: record E\ncapture E on s\nend\n", "3:9",
+     "this one is an event's"},
+    {"HostIsFlag", "stream s\ns: signal F 1\nhost F\n", "3:6", "this one is a flag's"},
+    {"StreamIsComm", "stream s\ns: collective C allreduce\nstream C\n", "3:8",
+     "this one is a communicator's"},
+    {"StreamIsBuffer", "stream s\nalloc A 4K device\ns: wait_stream A\n", "3:16",
+     "expected a stream declared above ('A' is a buffer)"},
+    {"LaneIsBuffer", "alloc A 4K device\nA: kernel k\n", "2:1", "('A' is a buffer)"},
+    {"BufferIsStream", "stream s\ns: read s\n", "2:9",
+     "expected a buffer allocated above ('s' is a stream)"},
+    {"BufferIsPhysical", "stream s\nreserve V 4K\nmap V H\ns: read H\n", "4:9",
+     "('H' is physical memory)"},
+    {"ThreadIsStream", "stream s\nhandoff main s\n", "2:14", "('s' is a stream)"},
+    {"GraphIsStream", "stream s\ns: launch s\n", "2:11", "('s' is a stream)"},
+    {"StreamIsEvent", "stream s\ns: record E\ns: wait_stream E\n", "3:16", "('E' is an event)"},
+    {"ContextIsStream", "stream s\nstream t context s\n", "2:18",
+     "expected a context declared above ('s' is a stream)"},
+    {"QueryOfContext", "context C\nquery C done\n", "2:7", "('C' is a context)"},
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, Refused, testing::ValuesIn(kKinds), CaseName);
+
+// Words of contexts and streams that are doubled or in a wrong place.
+const Case kMisplaced[] = {
+    {"GreenTwice", "context C green green\n", "1:17",
+     "found 'green', expected 'device N' or the end of the line"},
+    {"ContextDeviceTwice", "context C device 0 device 1\n", "1:20",
+     "found 'device', expected 'green' or the end of the line"},
+    {"AllSaidOfContext", "context C device 0 green now\n", "1:26",
+     "found 'now', expected the end of the line"},
+    {"SecondPrimary", "context C\ncontext D device 0\n", "2:9",
+     "expected no second name: 'C' is the device's primary context ('green'"},
+    {"DeviceOfContext", "context C\nstream s context C device 1\n", "2:20",
+     "found 'device', expected nonblocking, blocking, legacy, per-thread or the end of the line "
+     "(context 'C' is on device 0)"},
+    {"ContextBehindDevice", "context C\nstream s device 1 context C\n", "2:19",
+     "(it is on device 1 already)"},
+    {"TypeTwice", "stream s blocking legacy\n", "1:19",
+     "found 'legacy', expected 'device N', 'context C' or the end of the line"},
+    {"AllSaidOfStream", "stream s device 1 blocking legacy\n", "1:28",
+     "found 'legacy', expected the end of the line"},
+    {"GreenBlocking", "context G green\nstream s context G blocking\n", "2:20",
+     "found 'blocking', expected nonblocking or legacy: a green context has no others"},
+    {"UndeclaredContext", "C: record E\n", "1:1",
+     "found 'C', expected a stream, context or host thread declared above"},
+    {"SyncOnContext", "context C\nC: sync E\n", "2:4",
+     "expected 'record', 'wait' or 'wait_stream' ('sync' is a statement of its own, without 'C:')"},
+    {"KernelOnContext", "context C\nC: kernel k\n", "2:4",
+     "('C' is a context: work runs on a stream)"},
+    {"FreeOnStream", "stream s\nalloc A 4K on s\ns: free A\n", "3:4",
+     "('free' is a statement of its own, without 's:')"},
+    {"SyncOnThread", "main: sync E\n", "1:7",
+     "expected 'read' or 'write' ('@main sync' issues that from the thread)"},
+    {"RecordWithoutStream", "stream s\nrecord E\n", "2:1",
+     "(an operation of a stream: 'STREAM: record')"},
+};
+INSTANTIATE_TEST_SUITE_P(Misplaced, Refused, testing::ValuesIn(kMisplaced), CaseName);
 
 const Case kMemory[] = {
     {"RangeBackwards", "stream s\nalloc A 4K device\ns: read A[2K:1K]\n", "3:14",
