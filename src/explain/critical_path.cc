@@ -92,7 +92,9 @@ class Walker {
     } else if (op.kind == OpKind::kEventSync || op.kind == OpKind::kEventQuery) {
       Raise(host, events_[op.object]);
     } else if (op.kind == OpKind::kDeviceSync) {
-      for (const auto& [stream, depth] : streams_) Raise(host, depth);
+      for (const auto& [stream, depth] : streams_) {
+        if (contexts_.Syncs(op, stream)) Raise(host, depth);
+      }
     }
   }
 

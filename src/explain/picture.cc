@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "src/program/contexts.h"
 #include "src/program/op_names.h"
 
 namespace ss {
@@ -183,6 +184,7 @@ class Artist {
   void Learn(const Op& op) {
     if (op.kind == OpKind::kStreamCreate) {
       streams_[op.stream] = {op.name, static_cast<StreamType>(op.aux)};
+      contexts_.Learn(op);
     } else if (op.kind == OpKind::kHostBegin) {
       hosts_[op.host] = {op.name, op.aux};
     } else if (op.kind == OpKind::kBufferName) {
@@ -269,7 +271,9 @@ class Artist {
         Link(LastOn(op.stream), position);
         break;
       case OpKind::kDeviceSync:
-        for (const auto& [stream, last] : last_on_) Link(last, position);
+        for (const auto& [stream, last] : last_on_) {
+          if (contexts_.Syncs(op, stream)) Link(last, position);
+        }
         break;
       default:
         break;
@@ -386,6 +390,7 @@ class Artist {
   std::unordered_map<StreamId, StreamFacts> streams_;
   std::unordered_map<HostId, HostFacts> hosts_;
   std::unordered_map<EventId, Record> recorded_;
+  ContextMap contexts_;
   std::unordered_map<StreamId, uint32_t> last_on_;
   std::unordered_map<BufferId, uint32_t> life_of_;
   std::vector<uint64_t> starts_;  // a life: its first address

@@ -37,6 +37,7 @@ class Namer {
     switch (op.kind) {
       case OpKind::kStreamCreate:
         streams_[op.stream] = {op.name, static_cast<uint32_t>(op.value >> 32)};
+        LearnContext(op);
         break;
       case OpKind::kHostBegin:
         hosts_[op.host] = {op.name, op.aux};
@@ -61,6 +62,15 @@ class Namer {
   std::string Stream(StreamId stream) const {
     return Known(streams_, stream, fmt::format("stream#{}", stream));
   }
+  // What a synchronisation of a device, or of one context of it, waits for.
+  std::string Device(const Op& sync) const {
+    const auto context = contexts_.find((sync.object - 1) | sync.value << 16);
+    if (sync.object != 0 && context != contexts_.end()) {
+      if (context->second.whole != 0) return "context " + Stream(context->second.whole);
+      if (context->second.green) return "a green context";
+    }
+    return sync.aux == 0 ? "the device" : fmt::format("device {}", sync.aux);
+  }
   // An event without a name is told by where it was recorded.
   std::string Event(EventId event) const {
     auto record = recorded_on_.find(event);
@@ -79,6 +89,15 @@ class Namer {
     StringId name = 0;
     uint32_t rank = 0;
   };
+  struct Context {
+    StreamId whole = 0;  // what stands for all its streams, if anything does
+    bool green = false;
+  };
+  void LearnContext(const Op& create) {
+    Context& context = contexts_[create.value >> 16];
+    context.green |= create.object != 0;
+    if (static_cast<StreamType>(create.aux) == StreamType::kContext) context.whole = create.stream;
+  }
   using Lanes = std::unordered_map<uint32_t, Lane>;
   std::string Known(const Lanes& lanes, uint32_t id, const std::string& otherwise) const {
     auto found = lanes.find(id);
@@ -90,6 +109,7 @@ class Namer {
   const Program& names_;
   const bool ranks_;  // there are several
   Lanes streams_, hosts_;
+  std::unordered_map<uint64_t, Context> contexts_;  // by number and rank
   std::unordered_map<BufferId, StringId> buffers_;
   std::unordered_map<EventId, StreamId> recorded_on_;
 };
@@ -111,7 +131,7 @@ std::string Text(const Op& op, const Namer& namer) {
     case OpKind::kRecordStream:
       return fmt::format("record_stream({}, {})", namer.Buffer(op.object), namer.Stream(op.stream));
     default:
-      return fmt::format("{} waits for the device", host);
+      return fmt::format("{} waits for {}", host, namer.Device(op));
   }
 }
 

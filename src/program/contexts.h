@@ -1,4 +1,5 @@
-// Which streams the events over a context are about (StreamType::kContext).
+// Which streams the events over a context (StreamType::kContext) are about, and which a
+// synchronisation of it.
 #pragma once
 
 #include <unordered_map>
@@ -16,6 +17,8 @@ class ContextMap {
   bool Includes(StreamId one, StreamId stream) const {
     return one == stream || (!wholes_.empty() && Stands(one, stream));
   }
+  // Whether a kDeviceSync waits for what the stream has queued.
+  bool Syncs(const Op& sync, StreamId stream) const;
   template <typename F>
   void ForEachWhole(StreamId stream, F f) const {
     for (const auto& [whole, home] : wholes_) {
@@ -26,6 +29,7 @@ class ContextMap {
  private:
   struct Home {
     uint64_t context = 0, primary = 0;
+    uint32_t device = 0, rank = 0;
   };
   bool Stands(StreamId one, StreamId stream) const;
 

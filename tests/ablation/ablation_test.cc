@@ -162,6 +162,16 @@ TEST(Ablate, AQueryIsAWaitWhereItSaidComplete) {
 
 // One try of all eight: the last one is to blame for the pair that it alone stands between, and the
 // others are not known of.
+TEST(Ablate, ASynchronisationNamesTheContextOrTheDevice) {
+  EXPECT_EQ(
+      Verdicts("mode strict\ncontext P\ncontext G green\nstream a\nstream g context G\n"
+               "alloc X 4K pinned\nalloc Y 4K pinned\n"
+               "g: kernel k write X\nsync G\nmain: read X\n"
+               "a: kernel l write Y\nsync P\nmain: read Y\nsync device\nsync device 1\n"),
+      (Lines{"main waits for context G: load-bearing", "main waits for context P: load-bearing",
+             "main waits for the device: redundant", "main waits for device 1: redundant"}));
+}
+
 TEST(Ablate, BeyondTheBudgetWaitsAreNotTried) {
   std::string text = kStreams;
   for (int i = 0; i < 8; ++i) text += "a: kernel k write X\nsync a\n";
