@@ -37,10 +37,10 @@ class Site:
     access: Optional[str]
     stack: tuple[Frame, ...]
     host: Optional[str]
-    range: tuple[int, int]
+    range: Optional[tuple[int, int]]
     rows: Optional[dict]
-    direction: str
-    extent: str
+    direction: Optional[str]
+    extent: Optional[str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,7 +192,10 @@ def _frames(source: Optional[Sequence[Mapping[str, Any]]]) -> tuple[Frame, ...]:
 def _site(source: Optional[Mapping[str, Any]]) -> Optional[Site]:
     if source is None:
         return None
-    return _pick(Site, source, stack=_frames(source["stack"]), range=tuple(source["range"]))
+    touched = source["range"]
+    return _pick(
+        Site, source, stack=_frames(source["stack"]), range=tuple(touched) if touched else None
+    )
 
 
 def _hazard(source: Mapping[str, Any]) -> Hazard:

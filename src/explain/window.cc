@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kBefore = 3;          // ordering calls before the finding's first operation
 constexpr size_t kMost = 24;           // operations that a picture can carry
 constexpr size_t kLookBack = 200'000;  // operations searched
+constexpr uint8_t kAny = 0;            // access modes: an allocation's has none
 
 class Window {
  public:
@@ -29,6 +30,7 @@ class Window {
   void Fill() {
     FindBuffer();
     FindProducer();
+    if (finding_.reuse.op != 0) Touch(At(finding_.reuse.index), kAny, &finding_.reuse);
     Pick();
     for (size_t i : picked_) finding_.timeline.push_back(MakeSite(i));
     NameRanks(&finding_, names_);
@@ -45,6 +47,7 @@ class Window {
       bool allocates = op.kind == OpKind::kAlloc || op.kind == OpKind::kAllocAsync;
       if (!allocates || op.object != finding_.buffer.id) continue;
       const Access& range = tape_.AccessesOf(op)[0];
+      base_ = range.begin;
       begin_ = range.begin + finding_.buffer.begin;
       end_ = range.begin + finding_.buffer.end;
       alloc_ = i;
@@ -54,13 +57,30 @@ class Window {
 
   static size_t Stop(size_t from) { return from > kLookBack ? from - kLookBack : 0; }
 
-  bool Writes(const Op& op) const {
+  // The first of the operation's accesses of the bytes in conflict that is one of `modes`.
+  const Access* AccessOf(const Op& op, uint8_t modes) const {
     for (uint32_t i = 0; i < op.access_count; ++i) {
       const Access& access = tape_.AccessesOf(op)[i];
-      if ((access.mode & (kWrite | kAtomic)) && access.begin < end_ && access.end > begin_)
-        return true;
+      const bool mode = modes == kAny || (access.mode & modes) != 0;
+      if (mode && access.begin < end_ && access.end > begin_) return &access;
     }
-    return false;
+    return nullptr;
+  }
+
+  bool Writes(const Op& op) const { return AccessOf(op, kWrite | kAtomic) != nullptr; }
+
+  // Which bytes of the block it touches, and how well that is known.
+  void Touch(const Op& op, uint8_t modes, Site* site) const {
+    const Access* access = AccessOf(op, modes);
+    if (access == nullptr) return;
+    auto relative = [&](uint64_t address) {
+      return std::min(std::max(address, base_) - base_, finding_.buffer.bytes);
+    };
+    site->begin = relative(access->begin);
+    site->end = relative(access->end);
+    if (access->shape != 0) site->rows = tape_.names->shapes.Get(access->shape);
+    site->direction = access->direction;
+    site->extent = access->extent;
   }
 
   void FindProducer() {
@@ -70,6 +90,7 @@ class Window {
       producer_ = i;
       finding_.producer = MakeSite(i);
       finding_.producer.access = "write";
+      Touch(At(i), kWrite | kAtomic, &finding_.producer);
       return;
     }
   }
@@ -179,7 +200,8 @@ class Window {
   const Instance at_;
   const size_t from_;
   size_t to_;
-  uint64_t begin_ = 0, end_ = 0;
+  uint64_t base_ = 0;             // of the block
+  uint64_t begin_ = 0, end_ = 0;  // of the bytes in conflict
   size_t alloc_ = SIZE_MAX, producer_ = SIZE_MAX;
   std::vector<size_t> picked_;
 };

@@ -56,8 +56,10 @@ Json RowsJson(const Shape& rows) {
   return {{"bytes", rows.row}, {"levels", levels}};
 }
 
+// null: that operation touches no bytes of the block, or nothing says which.
 Json SiteJson(const PrintInput& input, const std::string& source, const Site& site) {
   if (!site.op) return nullptr;
+  const bool touches = site.begin < site.end;
   return {{"op", site.op},
           {"name", TextOrNull(site.name)},
           {"lane", TextOrNull(site.lane)},
@@ -66,10 +68,10 @@ Json SiteJson(const PrintInput& input, const std::string& source, const Site& si
           {"stack", StackJson(input, source, site.stack, site.line)},
           {"label", TextOrNull(site.label)},
           {"host", TextOrNull(site.host)},
-          {"range", Json::array({site.begin, site.end})},
+          {"range", touches ? Json::array({site.begin, site.end}) : Json()},
           {"rows", RowsJson(site.rows)},
-          {"direction", Name(site.direction)},
-          {"extent", Name(site.extent)}};
+          {"direction", touches ? Json(Name(site.direction)) : Json()},
+          {"extent", touches ? Json(Name(site.extent)) : Json()}};
 }
 
 Json BufferJson(const PrintInput& input, const Finding& finding) {

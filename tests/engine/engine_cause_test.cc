@@ -54,5 +54,22 @@ TEST(Cause, NamesTheWaitsOfContexts) {
   EXPECT_EQ(std::count_if(findings[0].timeline.begin(), findings[0].timeline.end(), waits), 1);
 }
 
+// Who wrote what is in a block, and who got it, with the bytes of it that they touch.
+TEST(Cause, ProducerAndReuseHaveTheirBytes) {
+  std::vector<Finding> findings = FindingsOf(
+      FromLitmus("stream s\nstream t\nalloc A 16K on s\ns: kernel make write A[4K:8K]\n"
+                 "t: wait_stream s\nt: kernel use read A\nfree A\nalloc B 8K on s reuse A\n"
+                 "s: kernel next write B[1K:6K]\n"));
+  ASSERT_EQ(findings.size(), 1u);
+  const Site &producer = findings[0].producer, &reuse = findings[0].reuse;
+  EXPECT_EQ(producer.name, "make");
+  EXPECT_EQ(producer.begin, 4096u);
+  EXPECT_EQ(producer.end, 8192u);
+  EXPECT_EQ(producer.extent, Evidence::kExact);
+  EXPECT_EQ(reuse.name, "next");
+  EXPECT_EQ(reuse.begin, 1024u);
+  EXPECT_EQ(reuse.end, 6144u);
+}
+
 }  // namespace
 }  // namespace ss
