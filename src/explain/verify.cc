@@ -30,6 +30,14 @@ std::string CostText(const Fix& fix) {
   return fmt::format("critical path {} -> {} operations", fix.path_before, fix.path_after);
 }
 
+// What would have to come after the other side.
+const char* WhatIsEarly(const Finding& finding) {
+  if (finding.code != "lifetime") return "the second operation may begin";
+  return finding.second.kind == OpKind::kAllocAsync
+             ? "the use may begin, behind the block's allocation"
+             : "the block may be given back, behind its use";
+}
+
 }  // namespace
 
 Verifier::Verifier(const Tape& tape, const CheckOptions& check, const CheckResult& baseline,
@@ -59,9 +67,10 @@ std::optional<Edit> Verifier::AddFixes(Finding* finding, const std::string& key)
     fixes.push_back({Priced(candidate.fix, cost), std::move(candidate.edit), cost});
   }
   if (fixes.empty() && hangs_) {
-    finding->change =
-        "say by another value when the second operation may begin: with the waits that were tried "
-        "a wait for a value never ends";
+    finding->change = fmt::format(
+        "say by another value when {}: with the waits that were tried a wait for a value never "
+        "ends",
+        WhatIsEarly(*finding));
   }
   event_ += 2 * used;  // a wait and its cheaper form take one an instance each
   std::stable_sort(fixes.begin(), fixes.end(), [](const Costed& a, const Costed& b) {
