@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <regex>
+#include <set>
 
 #include "src/explain/analyse.h"
 #include "src/litmus/runner.h"
@@ -42,6 +43,16 @@ Report Analyse(const Program& program) {
   return AnalyseProgram(program, options);
 }
 
+// The kinds of all its blocks: "broken", "fixed", and what else the page shows.
+std::vector<std::string> Kinds(const std::string& code) {
+  const std::string text = ReadFile(SS_SOURCE_DIR "/docs/hazards/" + code + ".md");
+  const std::regex open("```(?:litmus|pipe) ([a-z-]+)\n");
+  std::vector<std::string> kinds;
+  for (std::sregex_iterator at(text.begin(), text.end(), open), end; at != end; ++at)
+    kinds.push_back((*at)[1]);
+  return kinds;
+}
+
 class HazardPage : public testing::TestWithParam<std::string> {
  protected:
   void ExpectPasses(const std::string& kind) {
@@ -68,6 +79,14 @@ TEST_P(HazardPage, BrokenExampleHasTheHazard) {
 TEST_P(HazardPage, FixedExampleIsClean) {
   EXPECT_TRUE(Has(Snippet(GetParam(), "fixed"), "expect none"));
   ExpectPasses("fixed");
+}
+
+TEST_P(HazardPage, EveryExampleIsWhatItsLinesSay) {
+  const std::vector<std::string> kinds = Kinds(GetParam());
+  EXPECT_GE(kinds.size(), 2u);
+  EXPECT_EQ(std::set<std::string>(kinds.begin(), kinds.end()).size(), kinds.size())
+      << "two examples of one name: only the first is run";
+  for (const std::string& kind : kinds) ExpectPasses(kind);
 }
 
 INSTANTIATE_TEST_SUITE_P(Docs, HazardPage, testing::ValuesIn(Pages()), [](const auto& info) {
