@@ -23,7 +23,7 @@ std::string Change(const std::string& lines) {
 TEST(ByAnotherValue, OfARaceItIsTheSecondOperation) {
   const std::string change = Change(
       "alloc A 4K device\n"
-      "user: await F 1\nuser: read A\nowner: write A\nowner: signal F 1\n");
+      "user: await F 1\nuser: read A\nowner: write A\nowner: signal F 1 no_barrier\n");
   EXPECT_TRUE(change.starts_with("say by another value when the second operation may begin: "))
       << change;
 }
