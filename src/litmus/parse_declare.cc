@@ -33,7 +33,7 @@ void Parser::Mode() {
 
 uint32_t Parser::DeviceNumber() {
   return static_cast<uint32_t>(
-      at_.Number(fmt::format("a device, 0 to {}", kMaxDevice), kMaxDevice));
+      at_.Number(fmt::format("the number of a device, 0 to {}", kMaxDevice), kMaxDevice));
 }
 
 bool Parser::StreamTypeClause(std::optional<StreamType>* type) {

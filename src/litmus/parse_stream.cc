@@ -161,26 +161,26 @@ void Parser::SignalOrAwait(const Token& lane, OpKind kind) {
   Token flag = at_.Name("a flag");
   RefuseOtherKind(flag, "a flag", Scope());
   uint64_t value = at_.Number("a value of the flag", UINT64_MAX);
-  uint32_t rank = Scope().rank;
+  std::optional<uint32_t> rank;
   uint16_t flags = 0;
   Clauses clauses;
   while (!at_.AtEnd()) {
-    if (at_.Accept("rank")) {
+    if (!rank && at_.Accept("rank")) {
       const Token number = at_.Peek();
       rank = RankNumber();
-      ranks_named_.push_back({number, rank});
-    } else if (kind == OpKind::kSignal && at_.Accept("no_barrier")) {
+      ranks_named_.push_back({number, *rank});
+    } else if (kind == OpKind::kSignal && flags == 0 && at_.Accept("no_barrier")) {
       flags = kNoBarrier;
     } else if (!AsClause(clauses)) {
-      Refuse(at_.Peek(),
-             kind == OpKind::kSignal ? "'rank', 'no_barrier' or 'as'" : "'rank' or 'as'");
+      Refuse(at_.Peek(), kind == OpKind::kSignal ? "'rank', 'no_barrier' or 'as', each once"
+                                                 : "'rank' or 'as', each once");
     }
   }
   Need(11, word.text);
   Op& op = EmitOn(lane, kind, word.text, clauses);
-  op.object = FlagId(rank, flag.text);
+  op.aux = rank.value_or(Scope().rank);
+  op.object = FlagId(op.aux, flag.text);
   op.value = value;
-  op.aux = rank;
   op.flags = flags;
 }
 

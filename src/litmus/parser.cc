@@ -300,7 +300,8 @@ void Parser::RefuseUsedLane(const Token& name) {
 }
 
 uint32_t Parser::RankNumber() {
-  return static_cast<uint32_t>(at_.Number(fmt::format("a rank, 0 to {}", kMaxRank), kMaxRank));
+  return static_cast<uint32_t>(
+      at_.Number(fmt::format("the number of a rank, 0 to {}", kMaxRank), kMaxRank));
 }
 
 }  // namespace ss::litmus
