@@ -1,7 +1,6 @@
 #include "src/model/cross.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "src/program/collectives.h"
 
@@ -13,14 +12,6 @@ namespace {
 using Channel = std::tuple<uint32_t, uint32_t, uint32_t, size_t>;  // communicator, from, to, n
 
 bool PointToPoint(const Op& op) { return PointToPoint(static_cast<CollectiveKind>(op.aux)); }
-
-Clock Meet(const Clock& a, const Clock& b) {
-  Clock both;
-  for (LaneId lane = 0; lane < std::min(a.size(), b.size()); ++lane) {
-    if (uint64_t epoch = std::min(a.Get(lane), b.Get(lane))) both.Raise(lane, epoch);
-  }
-  return both;
-}
 
 bool Passes(const Op& await, uint64_t value) {
   const bool narrow = (await.flags & kAwaitNarrow) != 0;
@@ -38,6 +29,14 @@ bool Passes(const Op& await, uint64_t value) {
 
 }  // namespace
 
+Clock Meet(const Clock& a, const Clock& b) {
+  Clock both;
+  for (LaneId lane = 0; lane < std::min(a.size(), b.size()); ++lane) {
+    if (uint64_t epoch = std::min(a.Get(lane), b.Get(lane))) both.Raise(lane, epoch);
+  }
+  return both;
+}
+
 const CrossPoint* CrossClocks::Find(size_t index) const {
   auto found = at_.find(index);
   return found == at_.end() ? nullptr : &points_[found->second];
@@ -49,12 +48,10 @@ bool CrossClocks::Knew(size_t index, LaneId lane, uint64_t epoch) const {
 }
 
 // Rule 11. A signal can release the wait unless it comes after it, or another value surely follows
-// it before the wait. Where several can, only what all of them release is acquired; the flag's
-// initial 0 releases nothing.
-Clock CrossClocks::Released(size_t index, bool* never) const {
-  *never = false;
+// it before the wait. The flag's initial 0 releases nothing.
+std::vector<Clock> CrossClocks::Releasing(size_t index) const {
   const CrossPoint* await = Find(index);
-  if (await == nullptr) return {};
+  if (await == nullptr) return {Clock{}};
   std::vector<const CrossPoint*> signals;
   for (const CrossPoint& point : points_) {
     bool same = point.op.kind == OpKind::kSignal && point.op.object == await->op.object &&
@@ -65,10 +62,7 @@ Clock CrossClocks::Released(size_t index, bool* never) const {
     return (a.lane == b.lane && a.epoch < b.epoch) ||
            (a.lane != b.lane && b.start.Get(a.lane) >= a.epoch);
   };
-  std::optional<Clock> released;
-  auto candidate = [&](const Clock& clock) {
-    released = released ? Meet(*released, clock) : clock;
-  };
+  std::vector<Clock> releasing;
   bool zero_stands = Passes(await->op, 0);
   for (const CrossPoint* signal : signals) {
     bool first = before(*signal, *await);
@@ -79,16 +73,13 @@ Clock CrossClocks::Released(size_t index, bool* never) const {
              before(*other, *await);
     });
     if (overwritten) continue;
-    Clock clock;
-    if (!(signal->op.flags & kNoBarrier)) {
-      clock = signal->start;
-      clock.Raise(signal->lane, signal->epoch);
-    }
-    candidate(clock);
+    Clock& clock = releasing.emplace_back();
+    if (signal->op.flags & kNoBarrier) continue;
+    clock = signal->start;
+    clock.Raise(signal->lane, signal->epoch);
   }
-  if (zero_stands) candidate(Clock{});
-  *never = !released.has_value();
-  return released.value_or(Clock{});
+  if (zero_stands) releasing.emplace_back();
+  return releasing;
 }
 
 void CrossClocks::Match() {

@@ -23,6 +23,9 @@ namespace ss {
 
 struct Stream;
 
+// What both know.
+Clock Meet(const Clock& a, const Clock& b);
+
 // An ordering that holds only under a condition (an incidental synchronisation, an edge that a
 // finding says is missing): whoever knows `epoch` of `lane` also knows `source`.
 struct ConditionalEdge {
@@ -62,8 +65,9 @@ class CrossClocks {
   // Whether the operation at `index` started after `epoch` of `lane` was complete.
   bool Knew(size_t index, LaneId lane, uint64_t epoch) const;
 
-  // What the await at `index` acquires; `never` is set where no signal can release it.
-  Clock Released(size_t index, bool* never) const;
+  // What each of those had behind it that may be the one to end the await at `index`; none: it never
+  // ends.
+  std::vector<Clock> Releasing(size_t index) const;
   // What the collective at `index` completes after: the starts of the ranks whose data it receives.
   Clock Received(size_t index) const;
   // The operations of other ranks that the collective at `index` meets.

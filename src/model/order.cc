@@ -277,13 +277,12 @@ void Order::Cross(const Op& op, size_t index, Stream& stream, Step& step) {
     start.Raise(step.started_lane, step.started_epoch);
   }
   now_->Add({op, index, stream.rank, step.lane, step.epoch, std::move(start)});
-  if (before_ == nullptr) return;
   Clock gained;
-  if (op.kind == OpKind::kAwait && RuleOn(Rule::kAwaitAcquires)) {
-    gained = before_->Released(index, &last_await_never_);
-  }
-  if (op.kind == OpKind::kCollective && RuleOn(Rule::kCollectiveJoins))
+  if (op.kind == OpKind::kAwait && RuleOn(Rule::kAwaitAcquires)) gained = Awaited(index, stream);
+  if (before_ != nullptr && op.kind == OpKind::kCollective && RuleOn(Rule::kCollectiveJoins))
     gained = before_->Received(index);
+  // Who knows its end knows its start, also of two ends of which one is known (Awaited()).
+  gained.Raise(step.started_lane, step.started_epoch);
   if (gained.size() == 0) return;
   // Into a fresh base: the step's start must not gain what only its completion has.
   kept_start_ = stream.base;

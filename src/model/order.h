@@ -102,6 +102,7 @@ struct Stream {
   };
   std::vector<Staging> staging;
   LaneId started = 0;  // counts the starts of kernels that something may hang on
+  LaneId awaited = 0;  // counts the waits for values that several signals may end
   // Counts frees that did not cover all uses. Not the same lane: a programmatic launch may start
   // before what a free comes after.
   LaneId marks = 0;
@@ -322,6 +323,8 @@ class Order {
   Step HostWork(Host& host);
   void AddIncidental(Host& host, Clock source);
   void AddIncidentalEdge(Host& host, LaneId lane, Clock source);
+  void AddIncidentalEdge(LaneId lane, uint64_t epoch, Clock source);
+  Clock Awaited(size_t index, Stream& stream);
   void DropOldestIncidental();
   bool Redundant(const Stream& stream, const Snapshot& snapshot) const;
   void EndSync(const Op& op, Host& host);

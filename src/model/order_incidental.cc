@@ -32,12 +32,40 @@ void Order::AddIncidental(Host& host, Clock source) {
 void Order::AddIncidentalEdge(Host& host, LaneId lane, Clock source) {
   uint64_t epoch = ++lanes_[lane].epoch;
   host.clock.Raise(lane, epoch);
+  AddIncidentalEdge(lane, epoch, std::move(source));
+}
+
+void Order::AddIncidentalEdge(LaneId lane, uint64_t epoch, Clock source) {
   // Cumulative: who knows this one knows the thread's earlier ones, so one look a thread is enough.
   auto& edges = incidental_[lane];
   if (!edges.empty()) source.Join(edges.back().source);
   edges.push_back({std::move(source), lane, epoch});
   incidental_lanes_.push_back(lane);
   if (incidental_lanes_.size() > kMaxIncidental) DropOldestIncidental();
+}
+
+// Rule 11. Where several signals may end a wait, what all of them have behind them is acquired;
+// incidentally that is more than what they have incidentally behind them all, by name: one may have
+// waited for what another one merely came after. Epochs count in every walk alike.
+Clock Order::Awaited(size_t index, Stream& stream) {
+  const uint64_t epoch = Count(stream, &stream.awaited);
+  if (before_ == nullptr) return {};
+  const std::vector<Clock> releasing = before_->Releasing(index);
+  last_await_never_ = releasing.empty();
+  if (releasing.size() == 0) return {};
+  Clock all = releasing[0], incidental = releasing[0];
+  if (releasing.size() == 1) return all;
+  Expand(&incidental, {}, true);
+  for (size_t i = 1; i < releasing.size(); ++i) {
+    all = Meet(all, releasing[i]);
+    Clock expanded = releasing[i];
+    Expand(&expanded, {}, true);
+    incidental = Meet(incidental, expanded);
+  }
+  if (all.Covers(incidental)) return all;
+  AddIncidentalEdge(stream.awaited, epoch, std::move(incidental));
+  all.Raise(stream.awaited, epoch);
+  return all;
 }
 
 void Order::DropOldestIncidental() {

@@ -16,7 +16,7 @@ void Order::RecycleLanes(const std::vector<bool>& live) {
     std::vector<LaneId> lanes = stream->beside;
     lanes.push_back(lane);
     for (const Stream::Staging& staging : stream->staging) lanes.push_back(staging.lane);
-    for (LaneId counter : {stream->started, stream->marks}) {
+    for (LaneId counter : {stream->started, stream->marks, stream->awaited}) {
       if (counter != 0) lanes.push_back(counter);
     }
     if (std::any_of(lanes.begin(), lanes.end(), [&](LaneId l) { return live[l]; })) {
