@@ -102,7 +102,9 @@ class Checker {
   void TouchCrossed(uint64_t begin, Cell& cell, const Entry& entry, const Step& step);
   std::vector<Entry> Hiding(Cell& cell, const Entry& entry, const Step& step);
   bool Hides(const Cell& cell, const Entry& hiding, const Entry& first) const;
+  bool InIssueOrder(size_t index);
   void KeepAll(Cell& cell, const Entry& entry, bool reversed);
+  void DropKnown(Cell& cell, const Entry& entry);
   void AddPast(Cell& cell, const Entry& entry);
   template <typename Settled>
   void Settle(Cell& cell, Settled settled);
@@ -219,6 +221,10 @@ class Checker {
     Clock now, owner, gone, covered;
     std::vector<Tenant*> older;
   } scratch_;
+  struct {
+    size_t index = SIZE_MAX;
+    bool holds = false;
+  } in_issue_order_;  // of the operation that was asked about last
   std::vector<UserSet*> users_;      // scratch of one operation
   std::vector<Conflict> conflicts_;  // scratch of one operation
   struct Watch {

@@ -1,6 +1,7 @@
 // Accesses where signals and other ranks order operations against the order of issue (rules 11 and
 // 23): what is issued later may come before what was issued earlier, and be in no order with what
-// that one replaced. So nothing is forgotten for having been replaced.
+// that one replaced. So nothing is forgotten for having been replaced, unless what replaced it comes
+// after nothing that is issued later.
 #include <algorithm>
 
 #include "src/detect/checker.h"
@@ -9,7 +10,7 @@ namespace ss {
 namespace {
 
 // Replaced entries of one cell that are kept, where they are (Cell::past).
-constexpr size_t kMaxPast = 256;
+constexpr size_t kMaxPast = 4096;
 
 }  // namespace
 
@@ -82,16 +83,56 @@ void Checker::TouchCrossed(uint64_t begin, Cell& cell, const Entry& entry, const
   KeepAll(cell, entry, reversed);
 }
 
+// Of the operation that is being fed: does it come after nothing that is issued later? Then what is
+// issued later either comes after it, and after all that it came after, or is in no order with it.
+bool Checker::InIssueOrder(size_t index) {
+  if (in_issue_order_.index == index) return in_issue_order_.holds;
+  const Clock* start = order_.before()->Start(index);
+  const auto& lanes = order_.lanes();
+  bool holds = start != nullptr;
+  for (LaneId lane = 1; holds && lane < start->size(); ++lane) {
+    holds = lane < lanes.size() ? start->Get(lane) <= lanes[lane].epoch : start->Get(lane) == 0;
+  }
+  in_issue_order_ = {index, holds};
+  return holds;
+}
+
 void Checker::KeepAll(Cell& cell, const Entry& entry, bool reversed) {
+  const bool late = cell.tenant != nullptr && cell.tenant->freed;
+  const bool stands = !late && InIssueOrder(entry.index);
+  auto keep = [&](const Entry& older) {
+    const bool known = stands && order_.before()->Knew(entry.index, older.lane, older.epoch);
+    if (older && !known) AddPast(cell, older);
+  };
+  if (stands && entry.Replaces()) DropKnown(cell, entry);
   if (reversed || !entry.Replaces()) {
     const Cell::Displaced displaced = cell.AddSince(entry);
-    if (displaced.entry) AddPast(cell, displaced.entry);
-    return;
+    if (!displaced.for_room) return keep(displaced.entry);
+    return AddPast(cell, displaced.entry);  // it touched other bytes
   }
-  if (cell.write) AddPast(cell, cell.write);
-  cell.ForEachSince([&](const Entry& older) { AddPast(cell, older); });
+  keep(cell.write);
+  cell.ForEachSince(keep);
   cell.write = entry;
   cell.ClearSince();
+}
+
+// Replaced ones that are over for all that is issued from now on, unless `entry` is reported. One
+// that stands for what it replaced is needed as long as any of that is there.
+void Checker::DropKnown(Cell& cell, const Entry& entry) {
+  if (!cell.past) return;
+  auto known = [&](const Entry& older) {
+    return order_.before()->Knew(entry.index, older.lane, older.epoch);
+  };
+  uint64_t oldest = UINT64_MAX;
+  auto look = [&](const Entry& older) {
+    if (!known(older)) oldest = std::min(oldest, older.index);
+  };
+  if (cell.write) look(cell.write);
+  cell.ForEachSince(look);
+  cell.ForEachPast(look);
+  std::erase_if(*cell.past, [&](const Entry& older) {
+    return known(older) && (!older.done || older.index < oldest);
+  });
 }
 
 void Checker::AddPast(Cell& cell, const Entry& entry) {

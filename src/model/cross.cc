@@ -42,9 +42,14 @@ const CrossPoint* CrossClocks::Find(size_t index) const {
   return found == at_.end() ? nullptr : &points_[found->second];
 }
 
-bool CrossClocks::Knew(size_t index, LaneId lane, uint64_t epoch) const {
+const Clock* CrossClocks::Start(size_t index) const {
   auto found = starts_.find(index);
-  return found != starts_.end() && found->second.Get(lane) >= epoch;
+  return found == starts_.end() ? nullptr : &found->second;
+}
+
+bool CrossClocks::Knew(size_t index, LaneId lane, uint64_t epoch) const {
+  const Clock* start = Start(index);
+  return start != nullptr && start->Get(lane) >= epoch;
 }
 
 // Rule 11. A signal can release the wait unless it comes after it, or another value surely follows

@@ -65,6 +65,8 @@ class CrossClocks {
   // Whether the operation at `index` started after `epoch` of `lane` was complete.
   bool Knew(size_t index, LaneId lane, uint64_t epoch) const;
 
+  // What the operation at `index` started after; null: not known.
+  const Clock* Start(size_t index) const;
   // What each of those had behind it that may be the one to end the await at `index`; none: it never
   // ends.
   std::vector<Clock> Releasing(size_t index) const;
