@@ -1,0 +1,64 @@
+// One place that is written again and again, in programs whose signals order operations against the
+// order of issue (rule 11): what was replaced is kept only where it can still meet something.
+#include "tests/engine/from_litmus.h"
+
+namespace ss {
+namespace {
+
+constexpr int kRounds = 4200;  // more than a cell keeps
+
+enum class Issued { kInTurns, kConsumerFirst, kProducerWhole };
+
+std::string Pack(int round) {
+  const std::string n = std::to_string(round);
+  return "a: kernel pack write X\na: signal F " + n + "\na: await G " + n + "\n";
+}
+
+std::string Use(int round) {
+  const std::string n = std::to_string(round);
+  return "b: await F " + n + "\nb: kernel use read X write X\nb: signal G " + n + "\n";
+}
+
+std::string PingPong(Issued issued) {
+  std::string text = "stream a\nstream b\nalloc X 4K device\n", consumer;
+  for (int round = 1; round <= kRounds; ++round) {
+    if (issued == Issued::kConsumerFirst) text += Use(round);
+    text += Pack(round);
+    if (issued == Issued::kInTurns) text += Use(round);
+    if (issued == Issued::kProducerWhole) consumer += Use(round);
+  }
+  return text + consumer;
+}
+
+Report ReportOf(const std::string& text) {
+  AnalyseOptions options;
+  options.verify = false;
+  return AnalyseProgram(FromLitmus(text), options);
+}
+
+TEST(Replaced, ThousandsOfRoundsAreFollowedToTheirEnd) {
+  for (Issued issued : {Issued::kInTurns, Issued::kConsumerFirst}) {
+    const Report report = ReportOf(PingPong(issued));
+    EXPECT_TRUE(report.findings.empty());
+    EXPECT_TRUE(report.coverage.complete);
+  }
+}
+
+TEST(Replaced, TheLastRoundMeetsWhatNobodyWaitsFor) {
+  const Report report = ReportOf(PingPong(Issued::kInTurns) +
+                                 "stream c\nc: kernel late read X\nb: kernel more read X\n");
+  ASSERT_EQ(report.findings.size(), 1u);
+  EXPECT_EQ(report.findings[0].code, "race-raw");
+  EXPECT_EQ(report.findings[0].first.name, "use");
+  EXPECT_EQ(report.findings[0].second.name, "late");
+}
+
+// All of one stream's rounds are issued before the other one's: each of those meets all of these.
+TEST(Replaced, WhatThereIsNoRoomForIsTold) {
+  const Report report = ReportOf(PingPong(Issued::kProducerWhole));
+  EXPECT_TRUE(report.findings.empty());
+  EXPECT_FALSE(report.coverage.complete);
+}
+
+}  // namespace
+}  // namespace ss
