@@ -1,7 +1,7 @@
 // Accesses where signals and other ranks order operations against the order of issue (rules 11 and
 // 23): what is issued later may come before what was issued earlier, and be in no order with what
-// that one replaced. So nothing is forgotten for having been replaced, unless what replaced it comes
-// after nothing that is issued later.
+// that one replaced. So nothing is forgotten for having been replaced, unless what replaced it
+// comes after nothing that is issued later.
 #include <algorithm>
 
 #include "src/detect/checker.h"

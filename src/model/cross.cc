@@ -57,33 +57,35 @@ bool CrossClocks::Knew(size_t index, LaneId lane, uint64_t epoch) const {
 std::vector<Clock> CrossClocks::Releasing(size_t index) const {
   const CrossPoint* await = Find(index);
   if (await == nullptr) return {Clock{}};
-  std::vector<const CrossPoint*> signals;
-  for (const CrossPoint& point : points_) {
-    bool same = point.op.kind == OpKind::kSignal && point.op.object == await->op.object &&
-                point.op.aux == await->op.aux;
-    if (same) signals.push_back(&point);
-  }
   auto before = [](const CrossPoint& a, const CrossPoint& b) {
     return (a.lane == b.lane && a.epoch < b.epoch) ||
            (a.lane != b.lane && b.start.Get(a.lane) >= a.epoch);
   };
+  std::vector<const CrossPoint*> passing, others;  // `others` all come before the wait
+  auto signals = signals_.find(FlagOf(await->op));
+  if (signals != signals_.end()) {
+    for (size_t at : signals->second) {
+      const CrossPoint& signal = points_[at];
+      if (Passes(await->op, signal.op.value)) {
+        if (!before(*await, signal)) passing.push_back(&signal);
+      } else if (before(signal, *await)) {
+        others.push_back(&signal);
+      }
+    }
+  }
   std::vector<Clock> releasing;
-  bool zero_stands = Passes(await->op, 0);
-  for (const CrossPoint* signal : signals) {
-    bool first = before(*signal, *await);
-    if (first && !Passes(await->op, signal->op.value)) zero_stands = false;
-    if (!Passes(await->op, signal->op.value) || before(*await, *signal)) continue;
-    bool overwritten = std::any_of(signals.begin(), signals.end(), [&](const CrossPoint* other) {
-      return !Passes(await->op, other->op.value) && before(*signal, *other) &&
-             before(*other, *await);
-    });
+  for (const CrossPoint* signal : passing) {
+    const bool overwritten = before(*signal, *await) &&
+                             std::any_of(others.begin(), others.end(), [&](const auto* other) {
+                               return before(*signal, *other);
+                             });
     if (overwritten) continue;
     Clock& clock = releasing.emplace_back();
     if (signal->op.flags & kNoBarrier) continue;
     clock = signal->start;
     clock.Raise(signal->lane, signal->epoch);
   }
-  if (zero_stands) releasing.emplace_back();
+  if (others.empty() && Passes(await->op, 0)) releasing.emplace_back();
   return releasing;
 }
 

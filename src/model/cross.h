@@ -53,6 +53,7 @@ class CrossClocks {
  public:
   void Add(CrossPoint point) {
     at_[point.index] = points_.size();
+    if (point.op.kind == OpKind::kSignal) signals_[FlagOf(point.op)].push_back(points_.size());
     points_.push_back(std::move(point));
   }
   void AddStart(size_t index, Clock start) { starts_[index] = std::move(start); }
@@ -67,8 +68,8 @@ class CrossClocks {
 
   // What the operation at `index` started after; null: not known.
   const Clock* Start(size_t index) const;
-  // What each of those had behind it that may be the one to end the await at `index`; none: it never
-  // ends.
+  // What each of those had behind it that may be the one to end the await at `index`; none: it
+  // never ends.
   std::vector<Clock> Releasing(size_t index) const;
   // What the collective at `index` completes after: the starts of the ranks whose data it receives.
   Clock Received(size_t index) const;
@@ -79,10 +80,12 @@ class CrossClocks {
   void Match();  // after a walk: who meets whom
 
  private:
+  static uint64_t FlagOf(const Op& op) { return uint64_t{op.object} << 32 | op.aux; }
   bool SameIncidental(const CrossClocks& other) const;
 
   std::vector<CrossPoint> points_;
   std::unordered_map<size_t, size_t> at_;
+  std::unordered_map<uint64_t, std::vector<size_t>> signals_;  // by flag, as positions in points_
   std::unordered_map<size_t, Clock> starts_;
   IncidentalEdges incidental_;
   std::unordered_map<size_t, std::vector<size_t>> partners_;  // positions in points_
