@@ -88,7 +88,7 @@ struct Cell {
   // Keeps one entry a lane and kind (read, atomic, a kept write): a later one on the same lane
   // subsumes it. Where an access has gaps or only its beginning is known, one for each beginning,
   // up to kMaxBeginnings entries in all.
-  static constexpr size_t kMaxBeginnings = 24;
+  static constexpr size_t kMaxBeginnings = 64;
   Displaced AddSince(const Entry& entry);
   template <typename F>
   void ForEachPast(F f) {

@@ -60,5 +60,24 @@ TEST(Replaced, WhatThereIsNoRoomForIsTold) {
   EXPECT_FALSE(report.coverage.complete);
 }
 
+// Each writes one column of a matrix of 1 KiB rows, and leaves gaps.
+std::string Columns(int count) {
+  std::string text = "stream a\nstream b\nalloc X 64K device\n";
+  for (int column = 0; column < count; ++column) {
+    const std::string begin = std::to_string(column * 4), end = std::to_string(column * 4 + 4);
+    text += "a: kernel write write X[" + begin + ":" + end + " pitch 1K rows 64]\n";
+  }
+  return text;
+}
+
+TEST(Replaced, ColumnsAreKeptApart) {
+  const std::string fixed = "a: record E\nb: wait E\n", read = "b: kernel read read X\n";
+  const Report silent = ReportOf(Columns(60) + fixed + read);
+  EXPECT_TRUE(silent.coverage.complete);
+  EXPECT_TRUE(silent.findings.empty());
+  EXPECT_EQ(ReportOf(Columns(60) + read).findings.size(), 1u);
+  EXPECT_FALSE(ReportOf(Columns(70) + fixed + read).coverage.complete);
+}
+
 }  // namespace
 }  // namespace ss
