@@ -37,9 +37,9 @@ void Visit(A& a, Fix& x) {
 }
 template <typename A>
 void Visit(A& a, Finding& x) {
-  a.All(x.source, x.code, x.severity, x.confidence, x.count, x.struck, x.absorbed, x.handover_only,
-        x.buffer, x.first, x.second, x.reuse, x.producer, x.edge_from, x.edge_to, x.root_cause,
-        x.evidence, x.evidence_sites, x.fixes, x.change, x.instances, x.timeline);
+  a.All(x.source, x.code, x.severity, x.confidence, x.count, x.struck, x.absorbed, x.unsettled,
+        x.handover_only, x.buffer, x.first, x.second, x.reuse, x.producer, x.edge_from, x.edge_to,
+        x.root_cause, x.evidence, x.evidence_sites, x.fixes, x.change, x.instances, x.timeline);
 }
 template <typename A>
 void Visit(A& a, Trial& x) {

@@ -21,6 +21,15 @@ CheckResult Walk(const Tape& tape, const CheckOptions& options, const Edit& edit
   return checker.Finish();
 }
 
+// The clocks may still lack what would put two operations in order.
+void Doubt(CheckResult* result) {
+  result->unsettled = true;
+  for (Finding& finding : result->findings) {
+    finding.unsettled = true;
+    finding.confidence = std::min(finding.confidence, Confidence::kLikely);
+  }
+}
+
 }  // namespace
 
 void Sort(Edit* edit) {
@@ -48,7 +57,7 @@ CheckResult Replay(const Tape& tape, const CheckOptions& options, Edit edit) {
     CheckResult result = Walk(tape, options, edit, &before, &now);
     bool settled = now.SameAs(before);
     if (settled || walk == kMaxWalks) {
-      result.unsettled = !settled;
+      if (!settled) Doubt(&result);
       for (Finding& finding : collectives) {
         result.keys.push_back(finding.code + "|" + finding.buffer.name);
         result.findings.push_back(std::move(finding));

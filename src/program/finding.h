@@ -93,6 +93,7 @@ struct Finding {
   bool struck = false;
   bool absorbed =
       false;  // settled by an earlier finding's edge: never reported, an expect line may name it
+  bool unsettled = false;      // the order through signals or ranks was not followed to its end
   bool handover_only = false;  // ordered only by a hand-over between host threads (SEMANTICS 3)
   BufferRef buffer;
   Site first, second;                 // lifetime: the uncovered use, the free (or the allocation)

@@ -249,7 +249,9 @@ std::string BasisText(const Finding& finding) {
     direction = std::max(direction, finding.second.direction);
     extent = std::max(extent, finding.second.extent);
   }
-  const char* order = finding.handover_only ? "hand-over between host threads" : "exact";
+  const char* order = finding.handover_only ? "hand-over between host threads"
+                      : finding.unsettled   ? "not followed to its end"
+                                            : "exact";
   return fmt::format("direction: {}; extent: {}; order: {}.", Name(direction), Name(extent), order);
 }
 

@@ -1,5 +1,5 @@
-// One place that is written again and again, in programs whose signals order operations against the
-// order of issue (rule 11): what was replaced is kept only where it can still meet something.
+// Programs whose signals order operations against the order of issue (rule 11). One place that is
+// written again and again: what was replaced is kept only where it can still meet something.
 #include "tests/engine/from_litmus.h"
 
 namespace ss {
@@ -77,6 +77,19 @@ TEST(Replaced, ColumnsAreKeptApart) {
   EXPECT_TRUE(silent.findings.empty());
   EXPECT_EQ(ReportOf(Columns(60) + read).findings.size(), 1u);
   EXPECT_FALSE(ReportOf(Columns(70) + fixed + read).coverage.complete);
+}
+
+TEST(Unsettled, WhatIsBehindWaitsForEachOtherIsLikelyAtMost) {
+  const std::string circle = "stream a\nstream b\nalloc X 4K device\na: await F 1\na: signal G 1\n";
+  const std::string writes = "a: kernel first write X\nb: kernel second write X\n";
+  const Report report = ReportOf(circle + "b: await G 1\nb: signal F 1\n" + writes);
+  ASSERT_EQ(report.findings.size(), 1u);
+  EXPECT_EQ(report.findings[0].confidence, Confidence::kLikely);
+  EXPECT_TRUE(report.findings[0].unsettled);
+  EXPECT_FALSE(report.coverage.complete);
+  const Report settled = ReportOf(circle + "b: signal F 1\n" + writes);
+  ASSERT_EQ(settled.findings.size(), 1u);
+  EXPECT_EQ(settled.findings[0].confidence, Confidence::kCertain);
 }
 
 }  // namespace
