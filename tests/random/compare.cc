@@ -58,12 +58,15 @@ Answer AnswerOf(const Program& program, const reference::Verdict& verdict) {
 Answer AnswerOf(const std::vector<Op>& ops, const Report& report) {
   Answer answer;
   for (const Finding& finding : report.findings) {
+    answer.tells_of_hang |= finding.code == "collective-order";
     if (finding.code.starts_with("collective-")) continue;  // rule 24: not the reference's
     if (!finding.absorbed) AddInstances(ops, finding, &answer);
   }
   for (const Advice& advice : report.advice) {
+    answer.tells_of_hang |= advice.code == "await-never";
     answer.advice.insert("advice " + advice.code + " " + advice.subject);
   }
+  answer.tells_of_hang |= !report.coverage.complete;
   return answer;
 }
 

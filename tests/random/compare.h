@@ -15,6 +15,7 @@ namespace ss::random {
 struct Answer {
   std::set<std::string> hazards;
   std::set<std::string> advice;
+  bool tells_of_hang = false;  // a wait that never ends, an order that was not followed to its end
 };
 
 Answer AnswerOf(const Program& program, const reference::Verdict& verdict);

@@ -55,7 +55,7 @@ bool Statistics::Print() const {
   fmt::print("{} programs of {} to {} statements, {:.0f} on average: {:.1f}% racy, {:.1f}% clean\n",
              programs_, shortest_, longest_, static_cast<double>(statements_) / programs_, racy,
              100 - racy);
-  fmt::print("{} not compared: their signals wait for each other\n", unsettled_);
+  fmt::print("{} hang, and the engine tells: their hazards were not compared\n", unsettled_);
   const bool compared = unsettled_ * 50 <= programs_;
   return rules && compared && racy >= 25 && racy <= 75 && shortest_ >= 20 && longest_ <= 200;
 }
