@@ -19,7 +19,7 @@ Entry MakeEntry(const Op& op, size_t index, const Step& step, const Access& acce
   Entry entry;
   bool writes = access.mode & (kWrite | kAtomic);
   entry.epoch = op.kind == OpKind::kCopy && writes ? step.write_epoch : step.epoch;
-  bool staged = op.kind == OpKind::kCopy && !writes && step.staging_lane != 0;
+  bool staged = op.kind == OpKind::kCopy && !writes && step.staging_lane != 0;  // or read apart
   if (staged) entry.epoch = step.staging_epoch;
   entry.index = index;
   entry.begin = access.begin;
@@ -129,14 +129,21 @@ void Checker::Feed(const Op& op, const Access* accesses) {
 
 // Reads before writes: an operation's own write would hide from its own read what was there before.
 void Checker::Touch(const Op& op, size_t index, const Step& step, const Access* accesses) {
+  const bool apart = step.source_start != nullptr;
+  const Step reading = apart ? step.Source() : Step{};
   for (bool writing : {false, true}) {
+    const Step& its = apart && !writing ? reading : step;
     for (uint32_t i = 0; i < op.access_count; ++i) {
-      if (((accesses[i].mode & kWrite) != 0) == writing) TouchRange(op, index, step, accesses[i]);
+      if (((accesses[i].mode & kWrite) != 0) == writing) TouchRange(op, index, its, accesses[i]);
     }
+    if (apart || writing) JudgeTouched(op, index, its);
   }
+  found_on_.clear();
+}
+
+void Checker::JudgeTouched(const Op& op, size_t index, const Step& step) {
   if (!conflicts_.empty()) JudgeConflicts(op, index, step);
   if (!watched_.empty()) CheckWatched(op, index, step);
-  found_on_.clear();
 }
 
 void Checker::TouchRange(const Op& op, size_t index, const Step& step, Access access) {
@@ -197,8 +204,8 @@ void Checker::TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const St
   const bool late = cell.tenant != nullptr && cell.tenant->freed;
   auto check = [&](const Entry& first) {
     if (late && first.index > cell.tenant->free_index) return;  // the free is what is wrong
-    const bool conflict = Conflicts(first.mode, entry.mode);
-    if (conflict && !step.Knows(first.lane, first.epoch)) Collect(first, entry, cell, begin);
+    if (!Conflicts(first.mode, entry.mode) || step.Knows(first.lane, first.epoch)) return;
+    if (first.index != entry.index) Collect(first, entry, cell, begin);  // a copy onto itself
   };
   if (cell.write) check(cell.write);
   cell.ForEachSince(check);

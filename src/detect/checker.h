@@ -95,6 +95,7 @@ class Checker {
   // checker.cc
   void CollectUsers(const Op& op, const Access* accesses);
   void Touch(const Op& op, size_t index, const Step& step, const Access* accesses);
+  void JudgeTouched(const Op& op, size_t index, const Step& step);
   void TouchRange(const Op& op, size_t index, const Step& step, Access access);
   void TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step);
   void AddUsers(const Access& access);
@@ -124,6 +125,7 @@ class Checker {
   void JudgeConflicts(const Op& op, size_t index, const Step& step);
   void JudgeTenant(const Op& op, size_t index, const Step& step, std::vector<Conflict>& conflicts,
                    size_t from, size_t to);
+  static void LimitToBefore(const Step& step, Clock* source);
   Clock KnownTo(const Step& step, const Tenant& tenant) const;
   void KeepEntry(const Conflict& conflict);
   static void AddEdge(Tenant& tenant, ConditionalEdge edge);
@@ -224,7 +226,7 @@ class Checker {
   struct {
     size_t index = SIZE_MAX;
     bool holds = false;
-  } in_issue_order_;  // of the operation that was asked about last
+  } in_issue_order_;                 // of the operation that was asked about last
   std::vector<UserSet*> users_;      // scratch of one operation
   std::vector<Conflict> conflicts_;  // scratch of one operation
   struct Watch {

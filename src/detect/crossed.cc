@@ -67,7 +67,7 @@ void Checker::TouchCrossed(uint64_t begin, Cell& cell, const Entry& entry, const
   const std::vector<Entry> hiding = Hiding(cell, entry, step);
   bool reversed = false;
   auto check = [&](const Entry& first) {
-    if (first.done || step.Knows(first.lane, first.epoch)) return;
+    if (first.done || step.Knows(first.lane, first.epoch) || first.index == entry.index) return;
     if (Reversed(first, entry)) {
       reversed = true;
       return;

@@ -78,7 +78,7 @@ void Checker::JudgeConflicts(const Op& op, size_t index, const Step& step) {
 // What the operation starts after if the edges that findings on this buffer miss were there.
 Clock Checker::KnownTo(const Step& step, const Tenant& tenant) const {
   Clock known = *step.start;
-  known.Raise(step.lane, step.write_epoch);
+  known.Raise(step.lane, std::min(step.write_epoch, step.own_known));
   for (const ConditionalEdge& edge : tenant.edges) {
     if (step.stream != nullptr && edge.into == step.stream) known.Join(edge.source);
   }
@@ -96,6 +96,14 @@ void Checker::AddEdge(Tenant& tenant, ConditionalEdge edge) {
   if (known) return;
   if (tenant.edges.size() >= kMaxEdges) tenant.edges.erase(tenant.edges.begin());
   tenant.edges.push_back(std::move(edge));
+}
+
+// Beside its stream's lane (rules 9, 13) or its predecessor in a batch: what the first one's stream
+// has queued now includes this.
+void Checker::LimitToBefore(const Step& step, Clock* source) {
+  if (step.copy_lane != 0) source->Limit(step.copy_lane, step.before_copy);
+  const bool beside = step.stream == nullptr || step.lane != step.stream->lane;
+  if (beside || step.own_known != UINT64_MAX) source->Limit(step.lane, step.epoch - 1);
 }
 
 void Checker::JudgeTenant(const Op& op, size_t index, const Step& step,
@@ -129,10 +137,7 @@ void Checker::JudgeTenant(const Op& op, size_t index, const Step& step,
     const bool weak = WeaklyEvidenced(merged.first, merged.second);
     if (options_.every_pair || weak || NeedsTrigger(step, merged.first)) continue;
     Clock source = order_.Frontier(merged.first.lane);
-    // Beside its stream's lane (rule 13): what the first one's stream has queued now includes this.
-    if (step.stream != nullptr && step.lane != step.stream->lane) {
-      source.Limit(step.lane, step.epoch - 1);
-    }
+    LimitToBefore(step, &source);
     order_.Expand(&source, tenant.edges, false);
     known.Join(source);
     if (step.started_lane != 0) {

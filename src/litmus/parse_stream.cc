@@ -87,8 +87,38 @@ void Parser::Copy(const Token& lane) {
   }
   source.access.mode = kRead;
   destination.access.mode = kWrite;
+  const uint32_t batched = blocking ? kBlocking : BatchWords(lane);
   Clauses clauses{{source.access, destination.access}, LabelAndEnd()};
-  EmitOn(lane, OpKind::kCopy, word.text, clauses).flags = blocking ? kBlocking : kNoFlags;
+  EmitOn(lane, OpKind::kCopy, word.text, clauses).flags = batched;
+}
+
+// What copies of a batch may say: when the source is read, and that the copy before is of the same
+// batch.
+uint32_t Parser::BatchWords(const Token& lane) {
+  uint32_t flags = kNoFlags;
+  if (at_.Peek().text == "source") {
+    RefuseInCapture(at_.Take(), "in a graph the source is read in the stream's order");
+    const Token when = at_.Take();
+    if (when.text == "any_time") {
+      flags |= kSourceAnyTime;
+    } else if (when.text == "in_call") {
+      flags |= kSourceInCall;
+    } else {
+      Refuse(when, "'any_time' or 'in_call'");
+    }
+  }
+  if (at_.Peek().text == "same_batch") {
+    const Token word = at_.Take();
+    RefuseInCapture(word, "a graph's copies are in its order");
+    std::vector<Op>& ops = file_.program.ops;
+    const bool begun = !ops.empty() && ops.back().kind == OpKind::kCopy &&
+                       ops.back().stream == UseStream(lane).id && ops.back().host == host_ &&
+                       (ops.back().flags & kBlocking) == 0;
+    if (!begun) Refuse(word, "the batch's copy before this one on the line above");
+    if ((ops.back().flags & kSameBatch) == 0) ops.back().flags |= kBatchBegin;
+    flags |= kSameBatch;
+  }
+  return flags;
 }
 
 void Parser::Memset(const Token& lane) {

@@ -164,6 +164,7 @@ class Parser {
   void Record(const Token& lane);
   void Wait(const Token& lane);
   bool External(const Token& lane);
+  uint32_t BatchWords(const Token& lane);
   void WaitStream(const Token& lane);
   void WaitForStream(const Token& lane, const Token& producer);
   void HostFunction(const Token& lane);

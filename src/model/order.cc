@@ -211,11 +211,17 @@ Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses)
     if (now_ != nullptr) now_->AddStart(index, *step.start);
     return step;
   }
-  Prepare(*stream, host);
+  const bool same_batch = (op.flags & kSameBatch) && RuleOn(Rule::kBatchUnordered);
+  if (!same_batch) Prepare(*stream, host);
+  if (op.flags & kBatchBegin) BeginBatch(*stream, host);
   uint64_t before = stream->epoch;
   Step step{.lane = stream->lane, .start = stream->base.get(), .stream = stream};
   step.epoch = step.write_epoch = ++stream->epoch;
   if (op.kind == OpKind::kCopy) step.write_epoch = ++stream->epoch;
+  if (same_batch) {
+    step.own_known = stream->batch_begin;
+    step.start = stream->batch_start.get();
+  }
   if (op.kind == OpKind::kCopy) Stage(op, accesses, *stream, host, &step);
   lanes_[stream->lane].epoch = stream->epoch;
   ++stream->version;
@@ -237,28 +243,68 @@ Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses)
   return step;
 }
 
+// Further copies start with the first one: of each other they know nothing.
+void Order::BeginBatch(Stream& stream, const Host& host) {
+  stream.batch_begin = stream.epoch;
+  stream.batch_start = stream.base;
+  stream.batch_host = std::make_shared<Clock>(host.clock);
+}
+
 // The asynchronous form may read its source as late as the stream gets there (rule 9: that it does
 // not is incidental).
 void Order::Stage(const Op& op, const Access* accesses, Stream& stream, const Host& host,
                   Step* step) {
+  if ((op.flags & kSourceApart) && RuleOn(Rule::kSourceOrder)) {
+    return ReadApart(op, stream, host, step);
+  }
   bool staged = (op.flags & kBlocking) && op.access_count >= 2 &&
                 accesses[0].memory == MemoryKind::kPageable && !OnHost(accesses[1].memory);
   if (!staged) return;
-  step->staging_lane = StagingLane(stream, host);
+  step->staging_lane = StagingLane(stream, &stream.staging, host);
   step->staging_epoch = ++lanes_[step->staging_lane].epoch;
   if (stream.base.use_count() > 1) stream.base = std::make_shared<Clock>(*stream.base);
   stream.base->Raise(step->staging_lane, step->staging_epoch);
   step->start = stream.base.get();
 }
 
-LaneId Order::StagingLane(Stream& stream, const Host& host) {
-  for (const Stream::Staging& staging : stream.staging) {
+// The source is read at any time from the call on, whatever the stream still has before it: what
+// the calling thread knows is over, and that alone.
+void Order::ReadApart(const Op& op, Stream& stream, const Host& host, Step* step) {
+  if (op.flags & kSourceInCall) {
+    step->staging_lane = StagingLane(stream, &stream.in_call, host);
+  } else {
+    if (stream.any_time == 0) stream.any_time = NewLane(Lane::Kind::kStream);
+    lanes_[stream.any_time].stream = &stream;
+    step->staging_lane = stream.any_time;
+  }
+  step->staging_epoch = ++lanes_[step->staging_lane].epoch;
+  const bool same_batch = (op.flags & kSameBatch) && RuleOn(Rule::kBatchUnordered);
+  step->source_start = same_batch ? stream.batch_host.get() : &host.clock;
+  if (stream.base.use_count() > 1) stream.base = std::make_shared<Clock>(*stream.base);
+  stream.base->Raise(step->staging_lane, step->staging_epoch);
+  if (!same_batch) step->start = stream.base.get();
+}
+
+LaneId Order::StagingLane(Stream& stream, std::vector<Stream::Staging>* lanes, const Host& host) {
+  for (const Stream::Staging& staging : *lanes) {
     if (staging.host == host.lane) return staging.lane;
   }
   LaneId lane = NewLane(Lane::Kind::kStream);
   lanes_[lane].stream = &stream;
-  stream.staging.push_back({host.lane, lane});
+  lanes->push_back({host.lane, lane});
   return lane;
+}
+
+Step Step::Source() const {
+  return {.lane = staging_lane,
+          .epoch = staging_epoch,
+          .write_epoch = staging_epoch,
+          .start = source_start,
+          .staging_lane = staging_lane,
+          .staging_epoch = staging_epoch,
+          .own_known = 0,  // readings are in no order among themselves
+          .copy_lane = lane,
+          .before_copy = epoch - 1};
 }
 
 // The walk remembers the starts of all work (an operation may have known of one that was issued
@@ -266,7 +312,7 @@ LaneId Order::StagingLane(Stream& stream, const Host& host) {
 // operation.
 void Order::Cross(const Op& op, size_t index, Stream& stream, Step& step) {
   Clock start = *step.start;
-  start.Raise(step.lane, step.epoch - 1);
+  start.Raise(step.lane, std::min(step.epoch - 1, step.own_known));
   now_->AddStart(index, start);
   bool point =
       op.kind == OpKind::kSignal || op.kind == OpKind::kAwait || op.kind == OpKind::kCollective;
@@ -443,7 +489,9 @@ void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
   Host& host = EnsureHost(op.host);
   bool blocking = op.flags & kBlocking;
   auto upto = [&](uint64_t epoch) {
-    Clock clock = *step.start;
+    // Of a batch: the call waits for all of it.
+    const bool batch = step.source_start != nullptr || (op.flags & kSameBatch) != 0;
+    Clock clock = batch ? *step.stream->base : *step.start;
     clock.Raise(step.lane, epoch);
     return clock;
   };
@@ -464,8 +512,14 @@ void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
   }
   if (op.kind != OpKind::kCopy || op.access_count < 2) return;
   MemoryKind from = accesses[0].memory, to = accesses[1].memory;
-  bool pageable = from == MemoryKind::kPageable || to == MemoryKind::kPageable;
-  if (OnHost(from) && OnHost(to)) {
+  const bool apart = step.source_start != nullptr;
+  if (apart && (op.flags & kSourceInCall) != 0) {
+    host.clock.Raise(step.staging_lane, step.staging_epoch);
+    Changed(host);
+  }
+  // Read out of order, a source says nothing of the stream.
+  bool pageable = (from == MemoryKind::kPageable && !apart) || to == MemoryKind::kPageable;
+  if (OnHost(from) && OnHost(to) && !apart) {
     if (RuleOn(Rule::kHostToHostSync)) learn(step.write_epoch);
   } else if (!OnHost(from) && !OnHost(to)) {
     if (!RuleOn(Rule::kDeviceToDeviceAsync) && blocking) learn(step.write_epoch);
@@ -479,7 +533,7 @@ void Order::Finish(const Op& op, const Step& step, const Access* accesses) {
     Changed(host);
     AddIncidental(host, upto(step.epoch));
   } else if (pageable) {
-    uint64_t epoch = from == MemoryKind::kPageable ? step.epoch : step.write_epoch;
+    uint64_t epoch = from == MemoryKind::kPageable && !apart ? step.epoch : step.write_epoch;
     if (RuleOn(Rule::kPageableIncidental)) {
       AddIncidental(host, upto(epoch));
     } else {

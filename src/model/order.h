@@ -101,6 +101,11 @@ struct Stream {
     LaneId host = 0, lane = 0;
   };
   std::vector<Staging> staging;
+  std::vector<Staging> in_call;  // the same, of copies that read their source out of order
+  LaneId any_time = 0;           // where they do so beyond the call
+  // Of the last batch of copies: the epoch before it, what it starts after, what its caller knew.
+  uint64_t batch_begin = 0;
+  std::shared_ptr<const Clock> batch_start, batch_host;
   LaneId started = 0;  // counts the starts of kernels that something may hang on
   LaneId awaited = 0;  // counts the waits for values that several signals may end
   // Counts frees that did not cover all uses. Not the same lane: a programmatic launch may start
@@ -172,6 +177,14 @@ struct Step {
   // the rest.
   LaneId staging_lane = 0;
   uint64_t staging_epoch = 0;
+  // Where the source is read out of the stream's order (rule 9): what that starts after. null:
+  // `start`.
+  const Clock* source_start = nullptr;
+  // Copies of one batch: the last epoch of the own lane that is over when this one starts.
+  uint64_t own_known = UINT64_MAX;
+  // Of Source() alone: the copy's lane, and the last epoch of it before the copy.
+  LaneId copy_lane = 0;
+  uint64_t before_copy = 0;
   // A kernel with a launch event: whoever knows this knows all that the kernel started after. 0 =
   // none.
   LaneId started_lane = 0;
@@ -181,7 +194,11 @@ struct Step {
   const Clock* ended = nullptr;
 
   // In-order lanes: whatever the lane did before is known.
-  bool Knows(LaneId of, uint64_t at) const { return of == lane || start->Get(of) >= at; }
+  bool Knows(LaneId of, uint64_t at) const {
+    return (of == lane && at <= own_known) || start->Get(of) >= at;
+  }
+  // Of a copy whose source is read out of order: the reading alone.
+  Step Source() const;
 };
 
 class Order {
@@ -296,7 +313,9 @@ class Order {
   void AddImplicit(const Stream& stream, Clock* clock) const;
   void WithImplicit(const Stream& stream, Clock* clock) const;
   void Stage(const Op& op, const Access* accesses, Stream& stream, const Host& host, Step* step);
-  LaneId StagingLane(Stream& stream, const Host& host);
+  static void BeginBatch(Stream& stream, const Host& host);
+  void ReadApart(const Op& op, Stream& stream, const Host& host, Step* step);
+  LaneId StagingLane(Stream& stream, std::vector<Stream::Staging>* lanes, const Host& host);
   uint64_t Count(Stream& stream, LaneId* lane);
   void Create(const Op& op);
   void Destroy(const Op& op);

@@ -15,9 +15,11 @@ void Order::RecycleLanes(const std::vector<bool>& live) {
     Stream* stream = lanes_[lane].stream;
     std::vector<LaneId> lanes = stream->beside;
     lanes.push_back(lane);
-    for (const Stream::Staging& staging : stream->staging) lanes.push_back(staging.lane);
-    for (LaneId counter : {stream->started, stream->marks, stream->awaited}) {
-      if (counter != 0) lanes.push_back(counter);
+    for (const auto* staging : {&stream->staging, &stream->in_call}) {
+      for (const Stream::Staging& one : *staging) lanes.push_back(one.lane);
+    }
+    for (LaneId other : {stream->any_time, stream->started, stream->marks, stream->awaited}) {
+      if (other != 0) lanes.push_back(other);
     }
     if (std::any_of(lanes.begin(), lanes.end(), [&](LaneId l) { return live[l]; })) {
       still.push_back(lane);

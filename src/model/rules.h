@@ -34,6 +34,8 @@ namespace ss {
   X(HostToHostSync, "9e", "host to host is synchronous")                                  \
   X(MemsetHostSync, "9f", "cudaMemset of host memory waits, cudaMemsetAsync never")       \
   X(PageableIncidental, "9g", "async pageable copies synchronise only incidentally")      \
+  X(SourceOrder, "9h", "a source may be read out of the stream's order")                  \
+  X(BatchUnordered, "9i", "the copies of one batch are in no order")                      \
   X(HostFunctionCpu, "10", "a host function's accesses are the CPU's, in stream order")   \
   X(AwaitAcquires, "11", "an await acquires the signal that it can match")                \
   X(HostAccessChecked, "12", "CPU accesses need the device's work acquired")              \

@@ -128,7 +128,16 @@ enum OpFlags : uint32_t {
   // event that a process without a trace may have recorded last.
   kShared = 1 << 23,
   kForeign = 1 << 24,
+  // Copies (SEMANTICS 9). The source is read out of the stream's order: at any time from the call
+  // to the copy's end, or before the call returns.
+  kSourceAnyTime = 1 << 25,
+  kSourceInCall = 1 << 26,
+  // Of a batch: they begin together and are in no order. The first one, and those behind it.
+  kBatchBegin = 1 << 27,
+  kSameBatch = 1 << 28,
 };
+
+inline constexpr uint32_t kSourceApart = kSourceAnyTime | kSourceInCall;
 
 enum class MemoryKind : uint8_t {
   kUnknown,

@@ -119,11 +119,19 @@ std::vector<Generator::Choice> Generator::Choices() const {
 
 void Generator::EmitAnyHost(const std::string& statement) {
   const bool other = !hosts_.empty() && rng_.Percent(35);
-  Emit(other ? "@" + rng_.Pick(hosts_) + " " + statement : statement);
+  Emit((other ? "@" + rng_.Pick(hosts_) + " " : "") + statement);
 }
 
 void Generator::EmitOn(size_t stream, const std::string& operation) {
-  EmitAnyHost(streams_[stream].name + ": " + operation);
+  EmitTogether(stream, {operation});
+}
+
+void Generator::EmitTogether(size_t stream, const std::vector<std::string>& operations) {
+  const bool other = !hosts_.empty() && rng_.Percent(35);
+  const std::string host = other ? "@" + rng_.Pick(hosts_) + " " : "";
+  for (const std::string& operation : operations) {
+    Emit(host + streams_[stream].name + ": " + operation);
+  }
 }
 
 size_t Generator::AnyStream() {

@@ -99,6 +99,7 @@ class Generator {
   void Fill();
   void View();
   void Copy();
+  std::string CopyWords();
   void Memset();
   // generator_virtual.cc
   void Map();
@@ -133,6 +134,7 @@ class Generator {
   void Emit(const std::string& statement) { lines_.push_back(statement); }
   void EmitAnyHost(const std::string& statement);
   void EmitOn(size_t stream, const std::string& operation);
+  void EmitTogether(size_t stream, const std::vector<std::string>& operations);  // by one thread
   std::string NewName(const char* prefix) { return prefix + std::to_string(++names_); }
   size_t AnyStream();
   const Stream* Legacy() const;

@@ -134,11 +134,36 @@ void Generator::View() {
 }
 
 void Generator::Copy() {
+  const std::string copy = CopyWords();
+  if (copy.empty()) return;
+  const size_t stream = AnyStream();
+  if (!rng_.Percent(20)) return EmitOn(stream, (rng_.Percent(25) ? "copy_sync " : "copy ") + copy);
+  // Of a batch: when each source is read is its own affair.
+  auto batched = [&](const std::string& words, const std::string& batch) {
+    const int order = rng_.Between(0, 2);
+    const std::string source = order == 0   ? ""
+                               : order == 1 ? " source any_time"
+                                            : " source in_call";
+    return "copy " + words + source + batch;
+  };
+  std::vector<std::string> batch = {batched(copy, "")};
+  for (int more = rng_.Between(0, 2); more > 0; --more) {
+    const std::string other = CopyWords();
+    if (!other.empty()) batch.push_back(batched(other, " same_batch"));
+  }
+  EmitTogether(stream, batch);
+}
+
+// "TO <- FROM"; empty where there was no memory for it.
+std::string Generator::CopyWords() {
   const auto from = Live(rng_.Percent(50) ? "caching device managed" : "pinned pageable");
   const auto to = Live(rng_.Percent(50) ? "caching device managed" : "pinned pageable");
-  if (from.empty() || to.empty()) return AllocPlain(rng_.Percent(50) ? "pinned" : "pageable");
+  if (from.empty() || to.empty()) {
+    AllocPlain(rng_.Percent(50) ? "pinned" : "pageable");
+    return "";
+  }
   const size_t source = Hot(from), target = Hot(to);
-  if (source == target) return;
+  if (source == target) return "";
   auto slice = [&](size_t buffer) {
     const int begin = rng_.Between(0, buffers_[buffer].size - 1);
     return buffers_[buffer].name + "[" + Bytes(begin) + ":" + Bytes(begin + 1) + "]";
@@ -151,8 +176,7 @@ void Generator::Copy() {
     const std::string some = Rows(target, row, count), others = Rows(source, row, count);
     if (!some.empty() && !others.empty()) written = some, read = others;
   }
-  const std::string word = rng_.Percent(30) ? "copy_sync " : "copy ";
-  EmitOn(AnyStream(), word + written + " <- " + read);
+  return written + " <- " + read;
 }
 
 void Generator::Memset() {

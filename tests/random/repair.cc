@@ -15,6 +15,7 @@ using reference::Hazard;
 struct Edits {
   std::set<std::pair<uint32_t, std::string>> before;
   std::set<uint32_t> dropped;
+  std::set<uint32_t> plain;  // copies that are of no batch any more
 };
 
 class Mender {
@@ -87,6 +88,15 @@ class Mender {
       if (hazard.first > hazard.second) return MendLateUse(hazard);
       return MendFree(first, second, hazard.second);
     }
+    if (second.kind == OpKind::kCopy && (second.flags & kSameBatch) != 0) {
+      edits_.plain.insert(second.line);
+      return;
+    }
+    if (second.kind == OpKind::kCopy && (second.flags & kSourceApart) != 0) {
+      if (rng_->Percent(50)) return HostLearns(first, second, hazard.second);
+      edits_.plain.insert(second.line);
+      return;
+    }
     if (second.kind == OpKind::kHostAccess) return HostLearns(first, second, hazard.second);
     StreamLearns(first, second.stream, second, hazard.second);
   }
@@ -124,6 +134,16 @@ class Mender {
   std::map<BufferId, const Op*> allocations_;
 };
 
+std::string WithoutBatch(const std::string& line) {
+  std::string plain = line;
+  for (const char* words : {" source any_time", " source in_call", " same_batch"}) {
+    if (const size_t at = plain.find(words); at != std::string::npos) {
+      plain.erase(at, std::string_view(words).size());
+    }
+  }
+  return plain;
+}
+
 Lines Apply(const Lines& lines, const Edits& edits) {
   Lines result;
   auto next = edits.before.begin();
@@ -131,7 +151,9 @@ Lines Apply(const Lines& lines, const Edits& edits) {
     for (; next != edits.before.end() && next->first == number; ++next) {
       result.push_back(next->second);
     }
-    if (edits.dropped.count(number) == 0) result.push_back(lines[number - 1]);
+    if (edits.dropped.contains(number)) continue;
+    const std::string& line = lines[number - 1];
+    result.push_back(edits.plain.contains(number) ? WithoutBatch(line) : line);
   }
   return result;
 }
@@ -143,7 +165,7 @@ Lines Repair(Lines lines, int rounds, size_t least, size_t most, Rng* rng) {
     const auto program = Parse(lines);
     if (!program) break;
     const Edits edits = Mender(*program, rng).Mend(reference::Judge(*program).hazards);
-    if (edits.before.empty() && edits.dropped.empty()) break;
+    if (edits.before.empty() && edits.dropped.empty() && edits.plain.empty()) break;
     Lines mended = Apply(lines, edits);
     if (mended.size() > most || mended.size() < least || !Parse(mended)) break;
     lines = std::move(mended);

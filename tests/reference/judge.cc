@@ -1,9 +1,11 @@
 #include "tests/reference/judge.h"
 
+#include "tests/reference/split.h"
+
 namespace ss::reference {
 
 Verdict Judging::Run() {
-  for (size_t i = 0; i < program_.ops.size(); ++i) {
+  for (size_t i = 0; i < ops_.size(); ++i) {
     const OpKind kind = timeline_.op(i).kind;
     if (kind == OpKind::kAlloc || kind == OpKind::kAllocAsync) SettleAtAllocation(i);
     if (kind == OpKind::kStreamWaitEvent) RemarkWait(i);
@@ -59,6 +61,16 @@ bool Models(int rule) {
   return kRules.count(rule) != 0;
 }
 
-Verdict Judge(const Program& program) { return Judging(program).Run(); }
+Verdict Judge(const Program& program) {
+  std::vector<size_t> origin;
+  const std::vector<Op> ops = SplitSources(program.ops, &origin);
+  Verdict verdict = Judging(program, ops).Run();
+  for (Hazard& hazard : verdict.hazards) {
+    hazard.first = origin[hazard.first];
+    hazard.second = origin[hazard.second];
+  }
+  for (Remark& remark : verdict.remarks) remark.op = origin[remark.op];
+  return verdict;
+}
 
 }  // namespace ss::reference

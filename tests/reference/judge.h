@@ -14,7 +14,8 @@ namespace ss::reference {
 
 class Judging {
  public:
-  explicit Judging(const Program& program) : program_(program), timeline_(program) {}
+  Judging(const Program& program, const std::vector<Op>& ops)
+      : program_(program), ops_(ops), timeline_(program, ops) {}
   Verdict Run();
 
  private:
@@ -59,7 +60,8 @@ class Judging {
   bool IsFill(size_t i) const { return (timeline_.op(i).flags & kFill) != 0; }
   bool IsHostSide(size_t i) const;
   bool SameLane(size_t i, size_t j) const {
-    return timeline_.nodes(i).lane == timeline_.nodes(j).lane;
+    const OpNodes &a = timeline_.nodes(i), &b = timeline_.nodes(j);
+    return a.lane == b.lane && a.apart == b.apart;
   }
   void JudgeUseAfterFree(size_t b);
   bool KnownAtFree(const Tenant& freed, size_t b);
@@ -100,6 +102,7 @@ class Judging {
   }
   NodeSet Before(const Nodes& targets, StorageId storage, bool incidental);
   Nodes DoneNodes(size_t i, bool staged_only) const;
+  Node WaitBefore(size_t a, size_t b) const;
   void AssumeEdge(size_t a, size_t at, Node to, StorageId storage);
   void AddHazard(std::string code, TenantId tenant, size_t first, size_t second, bool absorbed);
   void AddRemark(std::string code, std::string subject, size_t op, std::string alias = "");
@@ -107,6 +110,7 @@ class Judging {
   const Tenant& tenant(TenantId id) const { return timeline_.storage().tenants()[id]; }
 
   const Program& program_;
+  const std::vector<Op>& ops_;
   Timeline timeline_;
   Verdict verdict_;
   std::vector<Pending> pending_;

@@ -180,23 +180,37 @@ void Judging::JudgeCandidates(size_t b, TenantId id, std::vector<Candidate> cand
       AddRemark("implicit-sync", tenant(id).name, b);
     } else {
       AddHazard(code, id, first, second, false);
-      AssumeEdge(candidate.op, b, start[0], storage);
+      AssumeEdge(candidate.op, b, WaitBefore(candidate.op, b), storage);
       settled = Before(start, storage, false);
     }
   }
 }
 
+// Where the wait would join that puts b behind a: for a copy of a batch that is before all of the
+// batch, unless a is of the batch itself.
+Node Judging::WaitBefore(size_t a, size_t b) const {
+  const OpNodes &first = timeline_.nodes(a), &second = timeline_.nodes(b);
+  const bool alone = second.batch == 0 || second.apart || first.batch == second.batch;
+  return alone ? second.start : second.batch;
+}
+
 // Buffer by buffer, each as if it were the only one: two tenants of one storage are two buffers.
 void Judging::JudgePairs(size_t b) {
   Graph& graph = timeline_.graph();
-  const Node start = timeline_.nodes(b).start;
-  const size_t before = graph.Incoming(start);
-  std::vector<Graph::Edge> assumed;
+  std::map<Node, size_t> before;  // edges into where a wait would join
+  std::map<Node, std::vector<Graph::Edge>> assumed;
+  for (Node node : {timeline_.nodes(b).start, timeline_.nodes(b).batch}) {
+    before[node] = graph.Incoming(node);
+  }
   for (auto& [id, candidates] : Candidates(b)) {
     JudgeCandidates(b, id, candidates);
-    for (const Graph::Edge& edge : graph.TakeBack(start, before)) assumed.push_back(edge);
+    for (const auto& [node, edges] : before) {
+      for (const Graph::Edge& edge : graph.TakeBack(node, edges)) assumed[node].push_back(edge);
+    }
   }
-  for (const Graph::Edge& edge : assumed) graph.Connect(edge.from, start, edge.kind, edge.storage);
+  for (const auto& [node, edges] : assumed) {
+    for (const Graph::Edge& edge : edges) graph.Connect(edge.from, node, edge.kind, edge.storage);
+  }
 }
 
 // A use that another rank issues further down may be over when the block is freed.

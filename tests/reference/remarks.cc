@@ -44,9 +44,8 @@ void Judging::RemarkAllocUnordered(size_t b) {
   for (const Piece& piece : timeline_.nodes(b).pieces) {
     const Tenant& used = tenant(piece.tenant);
     if (used.owner == kNoLane || !used_.insert(piece.tenant).second) continue;
-    if (used.owner == timeline_.nodes(b).lane || used.freed < b ||
-        RacesWithEarlierTenant(b, piece.tenant))
-      continue;
+    const bool owners = used.owner == timeline_.nodes(b).lane && !timeline_.nodes(b).apart;
+    if (owners || used.freed < b || RacesWithEarlierTenant(b, piece.tenant)) continue;
     const NodeSet known = Before({timeline_.nodes(b).start}, 0, false);
     if (!known.HasAll(OwnWork(used.owner, used.allocated))) {
       AddRemark("alloc-unordered", used.name, b);

@@ -2,8 +2,9 @@
 
 namespace ss::reference {
 
-Timeline::Timeline(const Program& program) : program_(program), nodes_(program.ops.size()) {
-  for (size_t i = 0; i < program.ops.size(); ++i) AddOp(i);
+Timeline::Timeline(const Program& program, const std::vector<Op>& ops)
+    : program_(program), ops_(ops), nodes_(ops.size()) {
+  for (size_t i = 0; i < ops.size(); ++i) AddOp(i);
   MeetRanks();
   SettleCross();
 }

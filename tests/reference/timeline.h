@@ -25,8 +25,10 @@ namespace ss::reference {
 struct OpNodes {
   Node call = 0, ret = 0;
   Node start = 0, done = 0;  // enqueued operations and CPU accesses
+  Node batch = 0;            // copies: where a wait before all of the batch would join
   Node source_done = 0;      // copies staged from pageable memory: the host buffer was read
   LaneId lane = kNoLane;     // where it runs; kNoLane for calls that run nothing
+  bool apart = false;        // a copy's reading, out of the order of its stream
   bool work = false;         // something that takes effect on memory, not an order alone
   bool joined_wait = false;  // a wait that found a record
   Node record = 0;           // joined_wait: the record's node
@@ -42,10 +44,11 @@ struct Acquisition {
 
 class Timeline {
  public:
-  explicit Timeline(const Program& program);
+  // `ops` are what the program does.
+  Timeline(const Program& program, const std::vector<Op>& ops);
 
   const Program& program() const { return program_; }
-  const Op& op(size_t i) const { return program_.ops[i]; }
+  const Op& op(size_t i) const { return ops_[i]; }
   const OpNodes& nodes(size_t i) const { return nodes_[i]; }
   const LaneTable& lanes() const { return lanes_; }
   const Storage& storage() const { return storage_; }
@@ -79,6 +82,8 @@ class Timeline {
   std::vector<Access> RowsOf(const Access& access) const;
   void NoteEnqueue(size_t i, bool implicit);
   Nodes StreamOrder(size_t i);
+  void EnterBatch(size_t i);
+  Node CallOf(size_t i) const;
   void AppendToStream(size_t i);
   void SetRecord(size_t i, Node when);
   void Record(size_t i);
@@ -97,6 +102,7 @@ class Timeline {
   bool Earlier(size_t a, size_t b) { return starts_.at(b).Has(nodes_[a].done); }
   void FindStarts();
   // timeline_copy.cc
+  void ReadApart(size_t i);
   void Copy(size_t i);
   void Memset(size_t i);
   // timeline_memory.cc
@@ -107,13 +113,18 @@ class Timeline {
   void Note(const std::string& rule) { ++exercised_[rule]; }
   LaneId StreamLane(size_t i) { return lanes_.StreamLane(op(i).stream, op(i).host); }
 
-  const Program& program_;
+  const Program& program_;  // names and accesses
+  const std::vector<Op>& ops_;
   Graph graph_;
   LaneTable lanes_;
   Storage storage_;
   std::vector<OpNodes> nodes_;
   std::map<uint32_t, Node> last_record_;  // event -> when its latest record fires
   std::map<LaneId, size_t> last_queued_;  // stream lane -> its latest operation
+  struct Batch {
+    Node entry = 0, call = 0;
+  };
+  std::map<LaneId, Batch> batch_;         // stream lane -> its last batch of copies
   std::map<size_t, Nodes> behind_;  // programmatic launch -> end of the kernel that it was behind
   std::map<uint64_t, std::set<HostId>> users_;  // stream, event or buffer -> host threads
   std::vector<Acquisition> acquisitions_;

@@ -13,7 +13,7 @@ uint64_t Key(ObjectClass object, uint64_t id) { return uint64_t{object} << 48 | 
 // The streams, events and buffers that a call uses. Creation and plain CPU accesses use none: they
 // neither give nor take. A device synchronisation names no object.
 std::vector<uint64_t> Timeline::UsedObjects(size_t i) {
-  const Op& op = program_.ops[i];
+  const Op& op = ops_[i];
   std::vector<uint64_t> objects;
   auto stream = [&] { objects.push_back(Key(kStreamObject, StreamLane(i))); };
   switch (op.kind) {
@@ -87,7 +87,7 @@ void Timeline::HostAcquires(size_t i, Node node, bool incidental) {
 }
 
 void Timeline::HostSync(size_t i) {
-  const Op& op = program_.ops[i];
+  const Op& op = ops_[i];
   if (op.kind == OpKind::kEventSync || op.kind == OpKind::kEventQuery) {
     auto record = last_record_.find(op.object);
     if (record == last_record_.end()) {

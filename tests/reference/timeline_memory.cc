@@ -4,7 +4,7 @@
 namespace ss::reference {
 
 void Timeline::Allocate(size_t i) {
-  const Op& op = program_.ops[i];
+  const Op& op = ops_[i];
   const Access& range = program_.accesses[op.access_begin];
   Tenant tenant;
   tenant.buffer = op.object;
@@ -28,7 +28,7 @@ void Timeline::Allocate(size_t i) {
 // The marker is where "no use of the storage is left" takes effect: the owner stream of a caching
 // block, the freeing host thread otherwise, the operation itself for free_async.
 void Timeline::Free(size_t i) {
-  const Op& op = program_.ops[i];
+  const Op& op = ops_[i];
   Tenant* tenant = storage_.Find(op.object);
   if (tenant == nullptr) return;
   tenant->freed = i;

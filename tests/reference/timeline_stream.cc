@@ -6,7 +6,7 @@
 namespace ss::reference {
 
 void Timeline::CutAccesses(size_t i) {
-  const Op& op = program_.ops[i];
+  const Op& op = ops_[i];
   for (uint32_t a = 0; a < op.access_count; ++a) {
     const Access& access = program_.accesses[op.access_begin + a];
     if (access.shape != 0) Note("22 rows with gaps");
@@ -44,11 +44,13 @@ void Timeline::Enqueue(size_t i, bool work) {
   self.work = work;
   self.start = graph_.Add();
   self.done = graph_.Add();
-  graph_.Connect(self.call, self.start);
-  const Nodes implicit = lanes_.Implicit(self.lane, i);
+  const bool same_call = (op(i).flags & kSameBatch) != 0;
+  const Nodes implicit = same_call ? Nodes{} : lanes_.Implicit(self.lane, i);
   NoteEnqueue(i, !implicit.empty());
+  if (!same_call) graph_.Connect(CallOf(i), self.start);
   for (Node node : implicit) graph_.Connect(node, self.start);
   for (Node node : StreamOrder(i)) graph_.Connect(node, self.start);
+  if (op(i).kind == OpKind::kCopy) EnterBatch(i);
   graph_.Connect(self.start, self.done);
   AppendToStream(i);
   if ((op(i).flags & kLaunchEvent) == 0) return;
@@ -62,6 +64,7 @@ Nodes Timeline::StreamOrder(size_t i) {
   auto last = last_queued_.find(nodes_[i].lane);
   const bool programmatic = (op(i).flags & (kPdl | kPdlWait)) != 0 && last != last_queued_.end() &&
                             op(last->second).kind == OpKind::kKernel;
+  if ((op(i).flags & kSameBatch) != 0) return {};
   if (!programmatic) return lanes_.Tail(nodes_[i].lane, i);
   Note("13 programmatic launch");
   Nodes before = {nodes_[last->second].start};
@@ -73,6 +76,23 @@ Nodes Timeline::StreamOrder(size_t i) {
   }
   behind_[i] = {nodes_[last->second].done};
   return before;
+}
+
+// Of a copy in two parts, that of the first one.
+Node Timeline::CallOf(size_t i) const {
+  return nodes_[(op(i).flags & kSourceApart) != 0 ? i - 1 : i].call;
+}
+
+// The copies of a batch begin together, and are in no order.
+void Timeline::EnterBatch(size_t i) {
+  OpNodes& self = nodes_[i];
+  if ((op(i).flags & kSameBatch) == 0) {
+    batch_[self.lane] = {self.start, CallOf(i)};
+    self.start = graph_.Add();
+  }
+  self.batch = batch_[self.lane].entry;
+  graph_.Connect(self.batch, self.start);
+  if ((op(i).flags & kSourceApart) != 0) nodes_[i - 1].batch = self.batch;
 }
 
 // What comes later waits for everything before it, programmatic launches or not.
