@@ -108,42 +108,112 @@ Transfer Of(const Copy3D* copy) {
                   {copy->WidthInBytes, copy->Height, copy->Depth});
 }
 
-// One call, any number of copies: each a record of its own. They are not ordered among themselves,
-// which is not told: a batch whose copies overlap is refused to nobody, but undefined.
-template <class... A>
-CUresult Batch(Call& call, const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes,
-               size_t count, CUstream stream, A... arguments) {
+// One copy of a batch.
+struct Batched {
+  Transfer transfer;
+  uint64_t order;  // CUmemcpySrcAccessOrder
+};
+
+// One call, any number of copies: each a record of its own, which says that it is in no order with
+// those before it. `one(i)` is the i-th.
+template <class F, class... A>
+CUresult Batch(Call& call, size_t count, F one, CUstream stream, A... arguments) {
   uint64_t handle = call.Stream(stream);
   uint64_t context = ContextOf(*call.thread, handle);
   uint64_t stack = call.Stack();
   CUresult result = call.Forward(arguments...);
   uint64_t node = NodeOf(handle);
-  for (size_t i = 0; i < count && to && from && bytes; ++i) {
-    call.Emit(trace::view::Copy{.destination = to[i],
-                                .source = from[i],
-                                .bytes = bytes[i],
+  bool begun = false;
+  for (size_t i = 0; i < count; ++i) {
+    const Batched copy = one(i);
+    if (copy.transfer.array) {
+      CountGap(Gap::kArrayCopy);
+      continue;
+    }
+    call.Emit(trace::view::Copy{.destination = copy.transfer.to,
+                                .source = copy.transfer.from,
+                                .bytes = copy.transfer.bytes,
                                 .stream = handle,
                                 .context = context,
-                                .exact = 1,
+                                .exact = copy.transfer.exact,
                                 .result = result,
                                 .stack = stack,
-                                .graph_node = node});
+                                .graph_node = node,
+                                .box = BoxOf(copy.transfer),
+                                .source_order = copy.order,
+                                .batch = begun ? 2u : 1u});
+    begun = true;
   }
   return result;
+}
+
+// What all linear copies of a batch have: the k-th attributes are those of the copies from
+// `first_copy[k]` on.
+struct Ranges {
+  const CUdeviceptr *to, *from;
+  const size_t* bytes;
+  size_t count;
+  const CUmemcpyAttributes* attributes;
+  const size_t* first_copy;
+  size_t attribute_count;
+
+  // A null pointer is refused by the driver.
+  size_t Count() const { return to && from && bytes ? count : 0; }
+  Batched operator()(size_t i) const {
+    Batched copy{Plain(to[i], from[i], bytes[i]), 0};
+    if (!attributes || !first_copy) return copy;
+    for (size_t k = 0; k < attribute_count && first_copy[k] <= i; ++k)
+      copy.order = attributes[k].srcAccessOrder;
+    return copy;
+  }
+};
+
+Side SideOf(const CUmemcpy3DOperand& operand) {
+  if (operand.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) return {.type = CU_MEMORYTYPE_ARRAY};
+  const auto& linear = operand.op.ptr;
+  return {.type = CU_MEMORYTYPE_UNIFIED,
+          .device = linear.ptr,
+          .pitch = linear.rowLength,
+          .height = linear.layerHeight};
+}
+
+// Between pointers an element is a byte.
+Batched BoxOfBatch(const CUDA_MEMCPY3D_BATCH_OP& copy) {
+  const Extent extent{copy.extent.width, copy.extent.height, copy.extent.depth};
+  return {Bounding(SideOf(copy.dst), SideOf(copy.src), extent),
+          static_cast<uint64_t>(copy.srcAccessOrder)};
+}
+
+template <class... A>
+CUresult BatchOfBoxes(Call& call, size_t count, const CUDA_MEMCPY3D_BATCH_OP* copies,
+                      CUstream stream, A... arguments) {
+  auto one = [copies](size_t i) { return BoxOfBatch(copies[i]); };
+  return Batch(call, copies ? count : 0, one, stream, arguments...);
 }
 
 }  // namespace
 
 CUresult MemcpyBatch(Call& call, CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
-                     void* attributes, size_t* indices, size_t attribute_count, size_t* failed,
-                     CUstream stream) {
-  return Batch(call, to, from, bytes, count, stream, to, from, bytes, count, attributes, indices,
+                     CUmemcpyAttributes* attributes, size_t* indices, size_t attribute_count,
+                     size_t* failed, CUstream stream) {
+  const Ranges ranges{to, from, bytes, count, attributes, indices, attribute_count};
+  return Batch(call, ranges.Count(), ranges, stream, to, from, bytes, count, attributes, indices,
                attribute_count, failed, stream);
 }
 CUresult MemcpyBatch2(Call& call, CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
-                      void* attributes, size_t* indices, size_t attribute_count, CUstream stream) {
-  return Batch(call, to, from, bytes, count, stream, to, from, bytes, count, attributes, indices,
+                      CUmemcpyAttributes* attributes, size_t* indices, size_t attribute_count,
+                      CUstream stream) {
+  const Ranges ranges{to, from, bytes, count, attributes, indices, attribute_count};
+  return Batch(call, ranges.Count(), ranges, stream, to, from, bytes, count, attributes, indices,
                attribute_count, stream);
+}
+CUresult Memcpy3DBatch(Call& call, size_t count, CUDA_MEMCPY3D_BATCH_OP* copies, size_t* failed,
+                       unsigned long long flags, CUstream stream) {
+  return BatchOfBoxes(call, count, copies, stream, count, copies, failed, flags, stream);
+}
+CUresult Memcpy3DBatch2(Call& call, size_t count, CUDA_MEMCPY3D_BATCH_OP* copies,
+                        unsigned long long flags, CUstream stream) {
+  return BatchOfBoxes(call, count, copies, stream, count, copies, flags, stream);
 }
 
 Transfer TransferOf(const CUDA_MEMCPY3D* copy) { return Of(copy); }

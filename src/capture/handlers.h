@@ -121,10 +121,15 @@ CUresult Memcpy3DAsync(Call&, const CUDA_MEMCPY3D* copy, CUstream stream);
 CUresult Memcpy3DPeer(Call&, const CUDA_MEMCPY3D_PEER* copy);
 CUresult Memcpy3DPeerAsync(Call&, const CUDA_MEMCPY3D_PEER* copy, CUstream stream);
 CUresult MemcpyBatch(Call&, CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
-                     void* attributes, size_t* indices, size_t attribute_count, size_t* failed,
-                     CUstream stream);
+                     CUmemcpyAttributes* attributes, size_t* indices, size_t attribute_count,
+                     size_t* failed, CUstream stream);
+CUresult Memcpy3DBatch(Call&, size_t count, CUDA_MEMCPY3D_BATCH_OP* copies, size_t* failed,
+                       unsigned long long flags, CUstream stream);
+CUresult Memcpy3DBatch2(Call&, size_t count, CUDA_MEMCPY3D_BATCH_OP* copies,
+                        unsigned long long flags, CUstream stream);
 CUresult MemcpyBatch2(Call&, CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
-                      void* attributes, size_t* indices, size_t attribute_count, CUstream stream);
+                      CUmemcpyAttributes* attributes, size_t* indices, size_t attribute_count,
+                      CUstream stream);
 CUresult MemcpyAtoH(Call&, void* to, CUarray from, size_t offset, size_t bytes);
 
 // memset.cc

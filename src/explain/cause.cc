@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "src/explain/batch.h"
 #include "src/program/op_names.h"
 
 namespace ss {
@@ -97,6 +98,7 @@ class Explainer {
 
   // One line a wait that the consumer did have; the first that explains becomes the root cause.
   void Edge(size_t first, size_t second, const End& producer, const End& consumer) {
+    if (Batched(first, second)) return;
     if (consumer.stream == 0) return HostConsumer(first, second, producer, consumer);
     const bool fill = (At(first).flags & kFill) != 0;
     std::set<StreamId> told;  // streams waited for in vain; 0 = an event never recorded
@@ -132,6 +134,23 @@ class Explainer {
       Say(kUnrecorded - 1, first, "{} never waits for {} between op {} and op {}", consumer.name,
           producer.name, At(first).id, At(second).id);
     }
+  }
+
+  // Copies whose order is not their stream's: what that waited for explains nothing.
+  bool Batched(size_t first, size_t second) {
+    if (OfOneBatch(*tape_.ops, first, second)) {
+      Say(0, second, "op {} and op {} are copies of one batch, which are in no order", At(first).id,
+          At(second).id);
+      return true;
+    }
+    const bool late = ReadsApart(At(second), finding_.second);
+    const bool early = ReadsApart(At(first), finding_.first);
+    if (!late && !early) return false;
+    const Op& copy = At(late ? second : first);
+    Say(0, late ? second : first, "op {} reads its source {}, {}", copy.id,
+        copy.flags & kSourceInCall ? "during the call" : "at any time from the call on",
+        late ? "whatever its stream has to do before" : "also after it has returned");
+    return true;
   }
 
   // The wait took a record of another stream. Was there one behind the producer that it replaced?

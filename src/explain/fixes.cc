@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "src/explain/batch.h"
 #include "src/model/graphs.h"
 #include "src/model/rules.h"
 
@@ -102,12 +103,16 @@ class Proposer {
            LaunchOf(at.first_index) == LaunchOf(at.second_index);
   }
   // Where a call comes before the operation: at capture if the other one is in the same launch.
-  size_t Before(size_t index) const { return SameLaunch() ? QueuedAt(index) : LaunchOf(index); }
+  size_t Before(size_t index) const {
+    return SameLaunch() ? QueuedAt(index) : BatchOf(*tape_.ops, LaunchOf(index));
+  }
 
   void Race() {
     if (finding_.code == "fill-race") Realloc();
     End first = EndOf(finding_.first), second = EndOf(finding_.second);
     PdlWait();
+    SourceOrder();
+    SplitBatch();
     auto before = [this](const Instance& at) { return Before(at.second_index); };
     if (first.stream != 0 && second.stream != 0) {
       Wait(second, first, before);
@@ -238,6 +243,41 @@ class Proposer {
                                  finding_.buffer.name)};
     for (const Instance& instance : finding_.instances) {
       candidate.edit.flags.push_back({instance.second_index, kPdlWait, 0});
+    }
+    candidates_.push_back(std::move(candidate));
+  }
+
+  // A copy's source that is read out of the stream's order: in it, or before the call returns.
+  void SourceOrder() {
+    const Instance& at = finding_.instances[0];
+    const bool late = ReadsApart(At(at.second_index), finding_.second);
+    const bool early = ReadsApart(At(at.first_index), finding_.first);
+    if (!late && !early) return;
+    const Site& site = late ? finding_.second : finding_.first;
+    const std::string name = site.label.empty() ? site.name : site.label;
+    const char* when = late
+                           ? "in the stream's order (CU_MEMCPY_SRC_ACCESS_ORDER_STREAM)"
+                           : "before the call returns (CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL)";
+    Candidate candidate;
+    candidate.fix = {FixKind::kSourceOrder, name, "", finding_.buffer.name,
+                     fmt::format("op {} reads its source {}", site.op, when)};
+    for (const Instance& instance : finding_.instances) {
+      const size_t copy = late ? instance.second_index : instance.first_index;
+      candidate.edit.flags.push_back({copy, late ? 0u : kSourceInCall, kSourceApart});
+    }
+    candidates_.push_back(std::move(candidate));
+  }
+
+  void SplitBatch() {
+    const Instance& at = finding_.instances[0];
+    if (!OfOneBatch(*tape_.ops, at.first_index, at.second_index)) return;
+    const Site& site = finding_.second;
+    const std::string name = site.label.empty() ? site.name : site.label;
+    Candidate candidate;
+    candidate.fix = {FixKind::kSplitBatch, name, "", finding_.buffer.name,
+                     fmt::format("op {} begins a batch of its own", site.op)};
+    for (const Instance& instance : finding_.instances) {
+      candidate.edit.flags.push_back({instance.second_index, kBatchBegin, kSameBatch});
     }
     candidates_.push_back(std::move(candidate));
   }

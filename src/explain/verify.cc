@@ -18,6 +18,8 @@ int RankOf(FixKind kind) {
       return 0;
     case FixKind::kWait:
     case FixKind::kPdlWait:
+    case FixKind::kSourceOrder:
+    case FixKind::kSplitBatch:
       return 1;
     default:
       return 2;

@@ -21,6 +21,10 @@ uint32_t ComparisonOf(uint64_t flags, bool narrow) {
   return kKinds[flags & 3] | (narrow ? kAwaitNarrow : 0u);
 }
 
+// CUmemcpySrcAccessOrder
+constexpr uint64_t kReadInCall = 2, kReadAtAnyTime = 3;
+constexpr uint64_t kBeginsBatch = 1;  // Copy::batch
+
 // Where in Copy::box a side's bytes from row to row are; those from slice to slice are behind it.
 constexpr size_t kTargetBox = 3, kSourceBox = 5, kBoxWords = 7;
 
@@ -297,8 +301,22 @@ void Importer::State::TakeCopyNotes(Op& op, uint64_t raw_stream) {
   for (size_t i = 1; i < reads.size(); ++i) held_.AddAccess(reads[i]);
 }
 
+// Copies of no bytes are none, also where they begin a batch. In a graph a copy is a node, which
+// reads in the graph's order.
+uint32_t Importer::State::BatchFlags(const trace::Copy& record) {
+  if (record.graph_node != 0) return 0;
+  uint32_t flags = 0;
+  if (record.source_order == kReadInCall) flags |= kSourceInCall;
+  if (record.source_order == kReadAtAnyTime) flags |= kSourceAnyTime;
+  if (record.batch == 0) return flags;
+  flags |= now_.life->batch_begun ? kSameBatch : kBatchBegin;
+  now_.life->batch_begun = true;
+  return flags;
+}
+
 void Importer::State::On(const trace::Copy& record) {
   if (Failed(record.result)) return DropNotes(record.stream);
+  if (record.batch == kBeginsBatch) now_.life->batch_begun = false;
   const CopySide source = SideOf(record.source, BoxOf(record, kSourceBox), record.bytes);
   const CopySide target = SideOf(record.destination, BoxOf(record, kTargetBox), record.bytes);
   if (source.range.begin == source.range.end || target.range.begin == target.range.end) {
@@ -308,6 +326,7 @@ void Importer::State::On(const trace::Copy& record) {
   Op& op = EmitOn(OpKind::kCopy, stream, record.stack);
   op.name = doings_.Name(0, now_.life->doing);
   if (record.blocking != 0) op.flags |= kBlocking;
+  op.flags |= BatchFlags(record);
   AddCopySide(source, kRead);
   AddCopySide(target, kWrite);
   if (!now_.life->notes.empty()) TakeCopyNotes(op, record.stream);

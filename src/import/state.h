@@ -69,6 +69,7 @@ class Importer::State {
     StringId name = 0;
     std::vector<Note> notes;
     Doing doing;
+    bool batch_begun = false;  // a copy of its last batch has been an operation
     std::vector<OperatorTensor> tensors;  // of the operator that it is in, in order of address
     bool tensors_complete = false;
   };
@@ -210,6 +211,7 @@ class Importer::State {
   };
   CopySide SideOf(uint64_t address, const std::optional<Shape>& shape, uint64_t bytes);
   void AddCopySide(const CopySide& side, uint8_t mode);
+  uint32_t BatchFlags(const trace::Copy& record);
   void TakeCopyNotes(Op& op, uint64_t raw_stream);
   MemoryKind KindAt(uint64_t address);
   MemoryKind UnknownKind(uint64_t address) const;

@@ -92,6 +92,8 @@ bool SameFix(const Finding& finding, const Fix& fix, const ExpectFix& wanted) {
     case FixKind::kHostSync:
       return FixLane(finding, fix.producer, wanted.a);
     case FixKind::kPdlWait:
+    case FixKind::kSourceOrder:
+    case FixKind::kSplitBatch:
       return FixOperation(finding, fix.consumer, wanted.a);
     case FixKind::kHandoff:
       return FixLane(finding, fix.producer, wanted.a) && FixLane(finding, fix.consumer, wanted.b);
@@ -131,6 +133,9 @@ std::string FixText(const Fix& fix) {
       return fmt::format("handoff {} {}", fix.producer, fix.consumer);
     case FixKind::kFreeLater:
       return "free-later " + fix.buffer;
+    case FixKind::kSourceOrder:
+    case FixKind::kSplitBatch:
+      return fmt::format("{} {}", Name(fix.kind), fix.consumer);
   }
   return "";
 }

@@ -120,9 +120,13 @@ ExpectFix Parser::FixClause() {
   }
   if (at_.Accept("free-later"))
     return {FixKind::kFreeLater, Checked(What::kBuffer, "a buffer of this file"), ""};
+  if (at_.Accept("source-order"))
+    return {FixKind::kSourceOrder, Checked(What::kOperation, "a label"), ""};
+  if (at_.Accept("split-batch"))
+    return {FixKind::kSplitBatch, Checked(What::kOperation, "a label"), ""};
   Refuse(at_.Peek(),
-         "'wait', 'record_stream', 'realloc-before-wait', 'host-sync', 'pdl-wait', 'handoff' or "
-         "'free-later'");
+         "'wait', 'record_stream', 'realloc-before-wait', 'host-sync', 'pdl-wait', 'handoff', "
+         "'free-later', 'source-order' or 'split-batch'");
 }
 
 std::string Parser::Checked(NameCheck::What what, const std::string& expected) {

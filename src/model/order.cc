@@ -211,7 +211,7 @@ Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses)
     if (now_ != nullptr) now_->AddStart(index, *step.start);
     return step;
   }
-  const bool same_batch = (op.flags & kSameBatch) && RuleOn(Rule::kBatchUnordered);
+  const bool same_batch = SameBatch(op, *stream);
   if (!same_batch) Prepare(*stream, host);
   if (op.flags & kBatchBegin) BeginBatch(*stream, host);
   uint64_t before = stream->epoch;
@@ -241,6 +241,11 @@ Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses)
                                                                   step.epoch};
   }
   return step;
+}
+
+bool Order::SameBatch(const Op& op, const Stream& stream) {
+  const bool begun = (op.flags & kSameBatch) != 0 && stream.batch_start != nullptr;
+  return begun && RuleOn(Rule::kBatchUnordered);
 }
 
 // Further copies start with the first one: of each other they know nothing.
@@ -278,7 +283,7 @@ void Order::ReadApart(const Op& op, Stream& stream, const Host& host, Step* step
     step->staging_lane = stream.any_time;
   }
   step->staging_epoch = ++lanes_[step->staging_lane].epoch;
-  const bool same_batch = (op.flags & kSameBatch) && RuleOn(Rule::kBatchUnordered);
+  const bool same_batch = SameBatch(op, stream);
   step->source_start = same_batch ? stream.batch_host.get() : &host.clock;
   if (stream.base.use_count() > 1) stream.base = std::make_shared<Clock>(*stream.base);
   stream.base->Raise(step->staging_lane, step->staging_epoch);

@@ -313,6 +313,7 @@ class Order {
   void AddImplicit(const Stream& stream, Clock* clock) const;
   void WithImplicit(const Stream& stream, Clock* clock) const;
   void Stage(const Op& op, const Access* accesses, Stream& stream, const Host& host, Step* step);
+  static bool SameBatch(const Op& op, const Stream& stream);
   static void BeginBatch(Stream& stream, const Host& host);
   void ReadApart(const Op& op, Stream& stream, const Host& host, Step* step);
   LaneId StagingLane(Stream& stream, std::vector<Stream::Staging>* lanes, const Host& host);

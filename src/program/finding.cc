@@ -30,6 +30,10 @@ const char* Name(FixKind kind) {
       return "handoff";
     case FixKind::kFreeLater:
       return "free-later";
+    case FixKind::kSourceOrder:
+      return "source-order";
+    case FixKind::kSplitBatch:
+      return "split-batch";
   }
   return "?";
 }

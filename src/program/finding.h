@@ -62,6 +62,8 @@ enum class FixKind : uint8_t {
   kPdlWait,            // consumer = operation name
   kHandoff,            // producer = H1, consumer = H2
   kFreeLater,          // buffer: freed behind its last use, which producer makes
+  kSourceOrder,        // consumer = the copy that reads its source in another order
+  kSplitBatch,         // consumer = the copy that begins a batch of its own
 };
 
 struct Fix {

@@ -222,6 +222,10 @@ std::string FixText(const Fix& fix) {
       return fmt::format("{} continues after {} got there", fix.consumer, fix.producer);
     case FixKind::kFreeLater:
       return fmt::format("free {} when {} is done with it", fix.buffer, fix.producer);
+    case FixKind::kSourceOrder:
+      return fmt::format("let {} read its source in another order", fix.consumer);
+    case FixKind::kSplitBatch:
+      return fmt::format("let {} begin a batch of its own", fix.consumer);
   }
   return Name(fix.kind);
 }

@@ -88,7 +88,7 @@ bool ByThread(const Op& use) { return use.kind == OpKind::kHostAccess && use.aux
 }  // namespace
 
 Oracle::Oracle(Program& program) : program_(program) {
-  Ask(Timeline(program_));
+  Ask(Timeline(program_, program_.ops));
   ordered_ = Answers();
 }
 
@@ -146,7 +146,7 @@ void Oracle::AskTenancies(const Timeline& timeline) {
 }
 
 std::vector<bool> Oracle::Answers() const {
-  Timeline timeline(program_);
+  Timeline timeline(program_, program_.ops);
   auto root = [&](const Question& question) {
     const auto& nodes = timeline.nodes(question.first);
     return question.what == What::kStagedPair ? nodes.source_done : nodes.done;

@@ -31,9 +31,8 @@ EXPORT CUresult cuCtxGetCurrent(CUcontext* context) {
 EXPORT CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
 EXPORT CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
 
-#undef cuMemcpy3DBatchAsync
-EXPORT CUresult cuMemcpy3DBatchAsync(size_t a, size_t b, size_t c, size_t d, size_t e, size_t f,
-                                     size_t g, size_t h, size_t i) {
+EXPORT CUresult cuMemDiscardBatchAsync_ptsz(size_t a, size_t b, size_t c, size_t d, size_t e,
+                                            size_t f, size_t g, size_t h, size_t i) {
   return static_cast<CUresult>(
       ((((((a * 10 + b) * 10 + c) * 10 + d) * 10 + e) * 10 + f) * 10 + g) * 100 + h * 10 + i);
 }

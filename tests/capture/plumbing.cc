@@ -87,7 +87,7 @@ int main(int argc, char**) {
   if (!driver) return 1;
   if (argc > 1) return Fork(driver);
   auto init = reinterpret_cast<CUresult (*)(unsigned)>(dlsym(driver, "cuInit"));
-  auto nine = reinterpret_cast<Nine>(dlsym(driver, "cuMemcpy3DBatchAsync"));
+  auto nine = reinterpret_cast<Nine>(dlsym(driver, "cuMemDiscardBatchAsync_ptsz"));
   if (!init || !nine) return 1;
   dlerror();
   if (init(0) != CUDA_SUCCESS) return 1;

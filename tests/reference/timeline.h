@@ -84,6 +84,7 @@ class Timeline {
   Nodes StreamOrder(size_t i);
   void EnterBatch(size_t i);
   Node CallOf(size_t i) const;
+  bool IsRest(size_t i) const;  // the copy whose source the operation before it reads
   void AppendToStream(size_t i);
   void SetRecord(size_t i, Node when);
   void Record(size_t i);

@@ -38,7 +38,7 @@ void Timeline::Copy(size_t i) {
   const bool same_batch = (op.flags & kSameBatch) != 0;
   if (same_batch) Note("9 same batch");
   const Node all = lanes_.Tail(nodes_[i].lane, i + 1)[0];
-  if ((op.flags & kSourceApart) != 0) {  // the rest of it: the writing
+  if (IsRest(i)) {  // the rest of it: the writing
     graph_.Connect(nodes_[i - 1].done, nodes_[i].start);
     const MemoryKind to = program_.accesses[op.access_begin].memory;
     if (to == MemoryKind::kPageable) HostAcquires(i, all, true);

@@ -1,6 +1,7 @@
 // Work in stream order and events: rules 2, 4, 5 and 10.
 #include <algorithm>
 
+#include "tests/reference/split.h"
 #include "tests/reference/timeline.h"
 
 namespace ss::reference {
@@ -79,9 +80,9 @@ Nodes Timeline::StreamOrder(size_t i) {
 }
 
 // Of a copy in two parts, that of the first one.
-Node Timeline::CallOf(size_t i) const {
-  return nodes_[(op(i).flags & kSourceApart) != 0 ? i - 1 : i].call;
-}
+Node Timeline::CallOf(size_t i) const { return nodes_[IsRest(i) ? i - 1 : i].call; }
+
+bool Timeline::IsRest(size_t i) const { return i > 0 && IsSourcePart(op(i - 1)); }
 
 // The copies of a batch begin together, and are in no order.
 void Timeline::EnterBatch(size_t i) {
@@ -92,7 +93,7 @@ void Timeline::EnterBatch(size_t i) {
   }
   self.batch = batch_[self.lane].entry;
   graph_.Connect(self.batch, self.start);
-  if ((op(i).flags & kSourceApart) != 0) nodes_[i - 1].batch = self.batch;
+  if (IsRest(i)) nodes_[i - 1].batch = self.batch;
 }
 
 // What comes later waits for everything before it, programmatic launches or not.

@@ -1,4 +1,6 @@
 // The memcpy family.
+#include <vector>
+
 #include "api_graph.h"
 #include "copy.h"
 
@@ -77,24 +79,85 @@ CUresult ThreeD(const Copy3D* copy, bool blocking, CUstream stream, DefaultStrea
                {c.WidthInBytes, c.Height, c.Depth}, blocking, stream, which);
 }
 
-// In stream order, one after the other, which it may be. Where the source may be read is a hint.
-CUresult Batch(const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes, size_t count,
-               CUstream stream, DefaultStream which) {
-  if (!to || !from || !bytes || !count) return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < count; ++i) {
-    const CUresult error =
-        Linear(to[i], End::kAny, from[i], End::kAny, bytes[i], false, stream, which);
-    if (error) return error;
+bool SourceOrderOf(CUmemcpySrcAccessOrder order, SourceOrder* source) {
+  *source = order == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL ? SourceOrder::kInCall
+            : order == CU_MEMCPY_SRC_ACCESS_ORDER_ANY           ? SourceOrder::kAnyTime
+                                                                : SourceOrder::kStream;
+  return order >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM && order <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
+}
+
+// A batch's copies are in no order: the last one comes first here, for whoever relies on another.
+CUresult Batch(const std::vector<CopyRequest>& copies, CUstream stream, DefaultStream which) {
+  VGPU_ENTER_CONTEXT(call);
+  for (size_t i = copies.size(); i-- > 0;) {
+    if (const CUresult error = Copy(call, copies[i], stream, which)) return error;
   }
   return CUDA_SUCCESS;
+}
+
+CUresult LinearBatch(const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes,
+                     size_t count, const CUmemcpyAttributes* attributes, const size_t* first_copy,
+                     size_t attribute_count, CUstream stream, DefaultStream which) {
+  const bool given = to && from && bytes && count && attributes && first_copy && attribute_count;
+  if (!given || first_copy[0] != 0) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<CopyRequest> copies(count);
+  size_t its = 0;
+  for (size_t i = 0; i < count; ++i) {
+    while (its + 1 < attribute_count && first_copy[its + 1] <= i) ++its;
+    CopyRequest& copy = copies[i];
+    copy.to = {to[i], bytes[i], bytes[i]};
+    copy.from = {from[i], bytes[i], bytes[i]};
+    copy.box.width = bytes[i];
+    if (!SourceOrderOf(attributes[its].srcAccessOrder, &copy.source)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  return Batch(copies, stream, which);
+}
+
+// False for arrays, which do not exist here.
+bool RowsOf(const CUmemcpy3DOperand& operand, const Box& box, Rows* rows) {
+  if (operand.type != CU_MEMCPY_OPERAND_TYPE_POINTER) return false;
+  const auto& linear = operand.op.ptr;
+  rows->base = linear.ptr;
+  rows->pitch = linear.rowLength ? linear.rowLength : box.width;
+  rows->slice = rows->pitch * (linear.layerHeight ? linear.layerHeight : box.height);
+  return true;
+}
+
+CUresult BoxBatch(const CUDA_MEMCPY3D_BATCH_OP* boxes, size_t count, unsigned long long flags,
+                  CUstream stream, DefaultStream which) {
+  if (!boxes || !count || flags) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<CopyRequest> copies(count);
+  for (size_t i = 0; i < count; ++i) {
+    const CUDA_MEMCPY3D_BATCH_OP& box = boxes[i];
+    CopyRequest& copy = copies[i];
+    copy.box = {box.extent.width, box.extent.height, box.extent.depth};
+    if (copy.box.bytes() == 0 || !SourceOrderOf(box.srcAccessOrder, &copy.source)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!RowsOf(box.dst, copy.box, &copy.to) || !RowsOf(box.src, copy.box, &copy.from)) {
+      return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (copy.to.pitch < copy.box.width || copy.from.pitch < copy.box.width) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  return Batch(copies, stream, which);
 }
 
 }  // namespace
 
 VGPU_STREAM_EXPORT(cuMemcpyBatchAsync_v2, _ptsz,
                    (CUdeviceptr * to, CUdeviceptr* from, size_t* bytes, size_t count,
-                    CUmemcpyAttributes*, size_t*, size_t, CUstream stream),
-                   Batch(to, from, bytes, count, stream, kDefault))
+                    CUmemcpyAttributes* attributes, size_t* first_copy, size_t attribute_count,
+                    CUstream stream),
+                   LinearBatch(to, from, bytes, count, attributes, first_copy, attribute_count,
+                               stream, kDefault))
+VGPU_STREAM_EXPORT(cuMemcpy3DBatchAsync_v2, _ptsz,
+                   (size_t count, CUDA_MEMCPY3D_BATCH_OP* boxes, unsigned long long flags,
+                    CUstream stream),
+                   BoxBatch(boxes, count, flags, stream, kDefault))
 
 CUresult ss::vgpu::CopyOp(Call&, const CUDA_MEMCPY3D& c, NewOp* op) {
   CopyRequest request;

@@ -53,6 +53,15 @@ std::shared_ptr<std::vector<char>> Stage(const CopyRequest& request) {
   return staged;
 }
 
+// Is the source read at the call? Where it may be at any time, when it does the most harm to
+// whoever relies on the stream's order: what the device still writes early, what the CPU may fill
+// again late.
+bool ReadAtCall(const CopyRequest& request, Place to, Place from) {
+  if (request.source == SourceOrder::kInCall) return true;
+  if (request.source == SourceOrder::kAnyTime) return from == Place::kDevice;
+  return from == Place::kPageable && to == Place::kDevice;
+}
+
 // Rule 9: does the call return only after completion?
 bool HostWaits(Place to, Place from, bool blocking) {
   const bool to_host = to != Place::kDevice;
@@ -98,7 +107,7 @@ CUresult Copy(Call& call, CopyRequest request, CUstream handle, DefaultStream wh
 
   if (stream->capture && !request.blocking) return call.Run(*stream, NodeOf(request));
   std::shared_ptr<std::vector<char>> staged;
-  if (from == Place::kPageable && to == Place::kDevice) {
+  if (ReadAtCall(request, to, from)) {
     staged = Stage(request);
     request.from = {reinterpret_cast<uint64_t>(staged->data()), request.box.width,
                     request.box.width * request.box.height};

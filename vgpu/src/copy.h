@@ -34,12 +34,16 @@ struct Box {
 // Where an end of a copy has to lie by the name of the call.
 enum class End : uint8_t { kAny, kDevice, kHost };
 
+// When a copy of a batch reads its source (CUmemcpySrcAccessOrder).
+enum class SourceOrder : uint8_t { kStream, kInCall, kAnyTime };
+
 struct CopyRequest {
   Rows to, from;
   Box box;
   End to_end = End::kAny;
   End from_end = End::kAny;
   bool blocking = false;
+  SourceOrder source = SourceOrder::kStream;
 };
 
 // Queues the copy on `handle` and waits as rule 9 says.
