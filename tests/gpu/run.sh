@@ -20,7 +20,7 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 cmake --preset release -B $build -DSTREAMSAN_CUDA=ON -DSTREAMSAN_GPU_PROGRAMS=ON -DSTREAMSAN_TESTS=ON >/dev/null
 targets=(streamsan streamsan_capture)
 [ -z "$samples$pytorch" ] || targets+=(ablation_oracle)
-breadth=(graph_capture graph_input graph_explicit graph_memory graph_update pdl memop vmm async_alloc managed rows)
+breadth=(graph_capture graph_input graph_explicit graph_memory graph_update pdl memop vmm async_alloc managed rows batch)
 [ -n "$samples$pytorch" ] || targets+=("${breadth[@]/#/breadth_}" breadth_ipc breadth_shareable breadth_refused)
 [ -n "$samples$pytorch" ] || targets+=(moe_combine zero3_reduce ep_combine_fill hello_rt_static hello_rt_shared kernels_e2e)
 cmake --build $build --target "${targets[@]}"

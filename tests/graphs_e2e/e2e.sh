@@ -31,7 +31,7 @@ strikes() {
   done
 }
 
-for case in branch replay explicit change update child external memory values mapped started batched columns managed \
+for case in branch replay explicit change update child external memory values mapped started batched anytime chained boxes columns managed \
     switched ended freed over heldup synced; do
   expect 66 $case racy
   expect 0 $case fixed

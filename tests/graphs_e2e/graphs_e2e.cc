@@ -207,6 +207,7 @@ int main(int argc, char** argv) {
       {"change", NodeChange}, {"update", Update},   {"child", Child},
       {"external", External}, {"memory", Memory},   {"values", Values},
       {"mapped", Mapped},     {"started", Started}, {"batched", Batched},
+      {"anytime", AnyTime},   {"chained", Chained}, {"boxes", Boxes},
       {"managed", Managed},   {"refused", Refused}, {"switched", Switched},
       {"ended", Ended},       {"freed", Freed},     {"over", RecordedOver},
       {"columns", Columns},   {"heldup", HeldUp},   {"synced", Synchronised},
