@@ -4,6 +4,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "tests/reference/split.h"
+
 namespace ss {
 namespace {
 
@@ -87,13 +89,17 @@ bool ByThread(const Op& use) { return use.kind == OpKind::kHostAccess && use.aux
 
 }  // namespace
 
-Oracle::Oracle(Program& program) : program_(program) {
-  Ask(Timeline(program_, program_.ops));
+Oracle::Oracle(const Program& program) : program_(program) {
+  std::vector<size_t> origin;
+  ops_ = reference::SplitSources(program.ops, &origin);
+  positions_.resize(program.ops.size());
+  for (size_t i = 0; i < origin.size(); ++i) positions_[origin[i]] = i;
+  Ask(Timeline(program_, ops_));
   ordered_ = Answers();
 }
 
 void Oracle::Ask(const Timeline& timeline) {
-  for (size_t b = 0; b < program_.ops.size(); ++b) {
+  for (size_t b = 0; b < ops_.size(); ++b) {
     if (!timeline.nodes(b).pieces.empty()) AskPairs(timeline, b);
   }
   AskTenancies(timeline);
@@ -122,19 +128,19 @@ void Oracle::AskTenancies(const Timeline& timeline) {
   std::set<std::pair<size_t, size_t>> asked;
   std::set<size_t> unjudged;
   std::set<uint32_t> recorded;  // blocks that wait for the streams that they are told of
-  for (const Op& op : program_.ops) {
+  for (const Op& op : ops_) {
     if (op.kind == OpKind::kRecordStream) recorded.insert(op.object);
   }
-  for (size_t use = 0; use < program_.ops.size(); ++use) {
+  for (size_t use = 0; use < ops_.size(); ++use) {
     for (const Piece& piece : timeline.nodes(use).pieces) {
       const auto& tenant = timeline.storage().tenants()[piece.tenant];
       const auto at = static_cast<uint32_t>(use);
-      if (program_.ops[tenant.allocated].kind == OpKind::kAllocAsync &&
+      if (ops_[tenant.allocated].kind == OpKind::kAllocAsync &&
           asked.insert({tenant.allocated, use}).second) {
         questions_.push_back({static_cast<uint32_t>(tenant.allocated), at, What::kPair});
       }
       if (tenant.freed == reference::kNever || tenant.exit_free || tenant.freed < use) continue;
-      const bool told = recorded.contains(program_.ops[tenant.freed].object);
+      const bool told = recorded.contains(ops_[tenant.freed].object);
       if (told || tenant.owner != reference::kNoLane) {
         unjudged.insert(tenant.freed);
       } else if (asked.insert({use, tenant.freed}).second) {
@@ -146,7 +152,7 @@ void Oracle::AskTenancies(const Timeline& timeline) {
 }
 
 std::vector<bool> Oracle::Answers() const {
-  Timeline timeline(program_, program_.ops);
+  Timeline timeline(program_, ops_);
   auto root = [&](const Question& question) {
     const auto& nodes = timeline.nodes(question.first);
     return question.what == What::kStagedPair ? nodes.source_done : nodes.done;
@@ -161,9 +167,9 @@ std::vector<bool> Oracle::Answers() const {
     const size_t second = question.second;
     if (question.what != What::kFree) return Nodes{timeline.nodes(second).start};
     if (!frees.contains(second)) {
-      frees[second] = TargetsOf(timeline, second, HostFree(program_.ops[second]));
+      frees[second] = TargetsOf(timeline, second, HostFree(ops_[second]));
     }
-    return ByThread(program_.ops[question.first]) ? frees[second].own : frees[second].any;
+    return ByThread(ops_[question.first]) ? frees[second].own : frees[second].any;
   };
   std::vector<bool> answers;
   for (const Question& question : questions_) {
@@ -175,12 +181,13 @@ std::vector<bool> Oracle::Answers() const {
 bool Oracle::LoadBearing(const std::vector<size_t>& removed) {
   std::vector<Op> kept;
   for (size_t at : removed) {
-    kept.push_back(program_.ops[at]);
-    program_.ops[at].kind = OpKind::kEventDestroy;  // a call that orders nothing
-    program_.ops[at].object = 0;
+    Op& op = ops_[positions_[at]];
+    kept.push_back(op);
+    op.kind = OpKind::kEventDestroy;  // a call that orders nothing
+    op.object = 0;
   }
   const std::vector<bool> without = Answers();
-  for (size_t i = 0; i < removed.size(); ++i) program_.ops[removed[i]] = kept[i];
+  for (size_t i = 0; i < removed.size(); ++i) ops_[positions_[removed[i]]] = kept[i];
   for (size_t i = 0; i < without.size(); ++i) {
     if (ordered_[i] && !without[i]) return true;
   }

@@ -29,8 +29,7 @@ namespace ss {
 
 class Oracle {
  public:
-  // The program is changed and changed back by LoadBearing.
-  explicit Oracle(Program& program);
+  explicit Oracle(const Program& program);
 
   // `removed`: positions of the operations that are taken out together.
   bool LoadBearing(const std::vector<size_t>& removed);
@@ -49,7 +48,9 @@ class Oracle {
   void AskTenancies(const reference::Timeline& timeline);
   std::vector<bool> Answers() const;
 
-  Program& program_;
+  const Program& program_;
+  std::vector<Op> ops_;            // of the program; copies that read their source apart in two
+  std::vector<size_t> positions_;  // by position in the program: that in `ops_`
   std::vector<Question> questions_;
   std::vector<bool> ordered_;  // with every wait in place
   size_t unjudged_frees_ = 0;

@@ -7,10 +7,10 @@
 #include "breadth.h"
 
 static void CopyBatch(void* const* to, void* const* from, size_t count,
-                      cudaMemcpySrcAccessOrder order, cudaStream_t stream) {
+                      cudaMemcpySrcAccessOrder order, cudaStream_t stream, size_t each = kBytes) {
   std::vector<const void*> sources(from, from + count);
   std::vector<void*> targets(to, to + count);
-  std::vector<size_t> bytes(count, kBytes);
+  std::vector<size_t> bytes(count, each);
   cudaMemcpyAttributes attributes{};
   attributes.srcAccessOrder = order;
   size_t first = 0;
@@ -41,23 +41,28 @@ static __global__ void Spin(long long clocks) {
 
 // When does this device read a source? Behind a kernel that takes long, the CPU changes it as soon
 // as the call has returned: what arrives is the old value if it was read in the call.
-static void Probe(bool pinned, cudaMemcpySrcAccessOrder order, const char* name) {
+static void Probe(bool pinned, size_t bytes, cudaMemcpySrcAccessOrder order, const char* name) {
   cudaStream_t s = MakeStream();
-  float *device = Device(), *host = static_cast<float*>(std::malloc(kBytes)), first = 0;
-  if (pinned) OK(cudaMallocHost(reinterpret_cast<void**>(&host), kBytes));
+  const size_t count = bytes / sizeof(float);
+  float *device = Device(bytes), *host, last = 0;
+  if (pinned) {
+    OK(cudaMallocHost(reinterpret_cast<void**>(&host), bytes));
+  } else {
+    host = static_cast<float*>(std::malloc(bytes));
+  }
   int late = 0;
   for (int i = 0; i < 20; ++i) {
-    for (int k = 0; k < kCount; ++k) host[k] = 1;
+    for (size_t k = 0; k < count; ++k) host[k] = 1;
     Spin<<<1, 1, 0, s>>>(20'000'000);
     void *to[] = {device}, *from[] = {host};
-    CopyBatch(to, from, 1, order, s);
-    for (int k = 0; k < kCount; ++k) host[k] = 2;
+    CopyBatch(to, from, 1, order, s, bytes);
+    for (size_t k = 0; k < count; ++k) host[k] = 2;
     OK(cudaStreamSynchronize(s));
-    OK(cudaMemcpy(&first, device + kCount - 1, sizeof(first), cudaMemcpyDeviceToHost));
-    late += first == 2;
+    OK(cudaMemcpy(&last, device + count - 1, sizeof(last), cudaMemcpyDeviceToHost));
+    late += last == 2;
   }
-  std::printf("%s, %s: read after the call %d of 20 times\n", pinned ? "pinned" : "pageable", name,
-              late);
+  std::printf("%s, %zu KiB, %s: read after the call %d of 20 times\n",
+              pinned ? "pinned" : "pageable", bytes >> 10, name, late);
 }
 
 // The same for device memory that a kernel of the stream still writes.
@@ -87,8 +92,10 @@ static int Probes() {
                 {cudaMemcpySrcAccessOrderDuringApiCall, "during the call"},
                 {cudaMemcpySrcAccessOrderAny, "any"}};
   for (const auto& one : orders) {
-    Probe(false, one.order, one.name);
-    Probe(true, one.order, one.name);
+    for (size_t bytes : {size_t{4} << 10, size_t{256} << 10, kBytes}) {
+      Probe(false, bytes, one.order, one.name);
+      Probe(true, bytes, one.order, one.name);
+    }
     ProbeDevice(one.order, one.name);
   }
   return 0;
