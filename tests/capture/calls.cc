@@ -186,6 +186,29 @@ void Copies(const State& s) {
   OK(cuMemcpy3DAsync, &deep, s.stream);
 }
 
+// Three copies, the first two with one source order; then two boxes, of which one is packed.
+void Batches(const State& s) {
+  auto host = reinterpret_cast<CUdeviceptr>(s.pinned);
+  CUdeviceptr to[] = {s.block, s.block + 64, s.other}, from[] = {host, host + 64, s.block + 128};
+  size_t bytes[] = {16, 17, 18}, first[] = {0, 2};
+  CUmemcpyAttributes attributes[2] = {};
+  attributes[0].srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
+  attributes[1].srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  OK(cuMemcpyBatchAsync, to, from, bytes, 3, attributes, first, 2, s.stream);
+  CUDA_MEMCPY3D_BATCH_OP boxes[2] = {};
+  for (CUDA_MEMCPY3D_BATCH_OP& box : boxes) {
+    box.src.type = box.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+    box.src.op.ptr.ptr = host;
+    box.extent = {8, 3, 2};
+    box.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
+  }
+  boxes[0].dst.op.ptr.ptr = s.block;
+  boxes[0].dst.op.ptr.rowLength = 64;
+  boxes[0].dst.op.ptr.layerHeight = 4;
+  boxes[1].dst.op.ptr.ptr = s.other;
+  OK(cuMemcpy3DBatchAsync, 2, boxes, 0, s.stream);
+}
+
 void Memsets(const State& s) {
   OK(cuMemsetD8, s.block, 1, 16);
   OK(cuMemsetD8Async, s.block, 1, 17, s.stream);
@@ -305,6 +328,7 @@ int main(int argc, char** argv) {
   State s = Start();
   Launches(s);
   Copies(s);
+  Batches(s);
   Memsets(s);
   HostFunctions(s);
   Order(s);

@@ -137,7 +137,7 @@ TEST_P(Calls, LaunchesShowTheirPointers) {
 
 TEST_P(Calls, CopiesShowTheirRanges) {
   auto copies = All<Copy>();
-  ASSERT_EQ(copies.size(), 15u);
+  ASSERT_EQ(copies.size(), 20u);
   for (size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(copies[i].bytes, 16 + i);
     EXPECT_EQ(copies[i].exact, 1u);
@@ -161,6 +161,30 @@ TEST_P(Calls, CopiesShowTheirRanges) {
     EXPECT_EQ(copies[i].exact, 1u);
     EXPECT_TRUE(copies[i].box.empty());
   }
+  for (size_t i = 0; i < 15; ++i) EXPECT_EQ(copies[i].batch, 0u);
+}
+
+TEST_P(Calls, BatchesShowEachCopyAndWhenItReads) {
+  auto copies = All<Copy>();
+  ASSERT_EQ(copies.size(), 20u);
+  copies.erase(copies.begin(), copies.begin() + 15);
+  std::vector<uint64_t> batch, order;
+  for (const Copy& copy : copies) {
+    batch.push_back(copy.batch);
+    order.push_back(copy.source_order);
+    EXPECT_EQ(copy.stream, Printed("stream"));
+    EXPECT_EQ(copy.blocking, 0u);
+  }
+  EXPECT_EQ(batch, (std::vector<uint64_t>{1, 2, 2, 1, 2}));
+  EXPECT_EQ(order, (std::vector<uint64_t>{3, 3, 1, 2, 2}));
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(copies[i].bytes, 16 + i);
+  EXPECT_EQ(copies[2].source, Printed("block") + 128);
+  EXPECT_EQ(copies[2].destination, Printed("other"));
+  EXPECT_EQ(copies[3].box, (std::vector<uint64_t>{8, 3, 2, 64, 256, 8, 24}));
+  EXPECT_EQ(copies[3].destination, Printed("block"));
+  EXPECT_EQ(copies[3].exact, 0u);
+  EXPECT_EQ(copies[4].bytes, 8 * 3 * 2);
+  EXPECT_EQ(copies[4].exact, 1u);
 }
 
 TEST_P(Calls, MemsetsShowTheirRanges) {

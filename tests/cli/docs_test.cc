@@ -46,7 +46,7 @@ Report Analyse(const Program& program) {
 // The kinds of all its blocks: "broken", "fixed", and what else the page shows.
 std::vector<std::string> Kinds(const std::string& code) {
   const std::string text = ReadFile(SS_SOURCE_DIR "/docs/hazards/" + code + ".md");
-  const std::regex open("```(?:litmus|pipe) ([a-z-]+)\n");
+  const std::regex open("```(?:litmus|pipe) ([^\n]+)\n");
   std::vector<std::string> kinds;
   for (std::sregex_iterator at(text.begin(), text.end(), open), end; at != end; ++at)
     kinds.push_back((*at)[1]);

@@ -263,6 +263,31 @@ TEST_F(Work, CopiesOfRowsTouchTheRowsOfEachSide) {
   EXPECT_EQ(feed.names.shapes.Get(copy.accesses[1].shape), (Shape{8, {{64, 3}}}));
 }
 
+// The first copy of no bytes is none: the next one begins the batch.
+TEST_F(Work, BatchesSayWhenSourcesAreReadAndWhatIsOfOneBatch) {
+  auto copy = [&](uint64_t bytes, uint64_t order, uint64_t batch, uint64_t node = 0) {
+    feed.Call(0, trace::Copy{.destination = kX,
+                             .source = kY,
+                             .bytes = bytes,
+                             .stream = kStreamA,
+                             .context = kContext,
+                             .exact = 1,
+                             .graph_node = node,
+                             .source_order = order,
+                             .batch = batch});
+  };
+  copy(0, 1, 1);
+  copy(8, 3, 2);
+  copy(8, 2, 2);
+  copy(8, 1, 1);
+  copy(8, 1, 0);
+  feed.End();
+  std::vector<uint32_t> flags;
+  for (const Seen& seen : feed.Of(OpKind::kCopy)) flags.push_back(seen.op.flags);
+  EXPECT_EQ(flags, (std::vector<uint32_t>{kBatchBegin | kSourceAnyTime, kSameBatch | kSourceInCall,
+                                          kBatchBegin, 0}));
+}
+
 TEST_F(Work, MemsetsOfRowsTouchTheRows) {
   feed.Call(0, trace::Memset{.destination = kX,
                              .bytes = 2 * 64 + 8,
