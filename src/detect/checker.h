@@ -78,10 +78,15 @@ class Checker {
     Tenant* tenant = nullptr;
     uint64_t begin = 0, end = 0;
   };
+  struct Part {  // of one of its accesses
+    uint64_t begin = 0, end = 0;
+    uint64_t access_begin = 0, access_end = 0;
+    ShapeId shape = 0;
+  };
   struct Use {
     Entry entry;
     uint64_t begin = 0, end = 0;  // from the first to the last of its bytes
-    std::vector<std::pair<uint64_t, uint64_t>> bytes;
+    std::vector<Part> parts;
     Clock frontier;  // of its lane, at the free
   };
   // A free whose uses are not all covered yet: decided by the next allocation (rule 19).
@@ -145,6 +150,7 @@ class Checker {
   void JudgeFree(Tenant& tenant, const Op& op);
   bool ForgetIfCovered(Tenant& tenant, const Op& op);
   void FreeIncidentally(Tenant& tenant, const Op& op);
+  static Part PartOf(const Entry& entry, uint64_t begin, uint64_t end);
   std::vector<Use> UncoveredUses(Tenant& tenant, const Clock& gone, const Clock& covered);
   void Decide(Pending& pending, bool at_end, const Clock& now);
   void DecideBefore(const Op& op, const Access& range, const Clock& now);

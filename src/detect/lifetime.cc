@@ -102,9 +102,10 @@ void Checker::AddOpenUse(Tenant& tenant, const Tenant::OpenUse& open) {
 
 void Checker::AddOpenUses(Tenant& tenant, const Use& use, size_t finding) {
   if (finding == kNoFinding || !tenant.freed) return;  // used too early: no part of the free
-  for (const auto& [begin, end] : use.bytes) {
-    AddOpenUse(tenant, {use.entry.lane, use.entry.epoch, use.entry.index, tenant.free_index,
-                        finding, begin, end, use.entry.begin, use.entry.end, use.entry.shape});
+  for (const Part& part : use.parts) {
+    AddOpenUse(tenant,
+               {use.entry.lane, use.entry.epoch, use.entry.index, tenant.free_index, finding,
+                part.begin, part.end, part.access_begin, part.access_end, part.shape});
   }
 }
 
@@ -229,6 +230,10 @@ void Checker::FreeIncidentally(Tenant& tenant, const Op& op) {
   ReportUses(tenant, uses, std::move(known), order_.host(op.host).clock, false);
 }
 
+Checker::Part Checker::PartOf(const Entry& entry, uint64_t begin, uint64_t end) {
+  return {begin, end, entry.begin, entry.end, entry.shape};
+}
+
 std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& gone,
                                                  const Clock& covered) {
   std::vector<Use> uses;
@@ -240,7 +245,7 @@ std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& go
     auto check = [&](const Entry& entry) {
       bool ours = entry.index > tenant.alloc_index;  // not an older tenant's
       if (ours && covered.Get(entry.lane) < entry.epoch)
-        uses.push_back({entry, begin, cell.end, {{begin, cell.end}}, {}});
+        uses.push_back({entry, begin, cell.end, {PartOf(entry, begin, cell.end)}, {}});
     };
     if (cell.write) check(cell.write);
     cell.ForEachSince(check);
@@ -261,7 +266,7 @@ std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& go
     same.entry.epoch = std::max(same.entry.epoch, use.entry.epoch);
     same.begin = std::min(same.begin, use.begin);
     same.end = std::max(same.end, use.end);
-    same.bytes.emplace_back(use.begin, use.end);
+    same.parts.push_back(use.parts.front());
   }
   for (Use& use : merged) use.frontier = order_.Frontier(use.entry.lane);
   return merged;
@@ -405,8 +410,8 @@ void Checker::CheckWatched(const Op& op, size_t index, const Step& step) {
     Tenant& tenant = *watch.tenant;
     const bool before_free = tenant.freed && KnewAtFree(tenant, step.lane, step.epoch);
     if (tenant.freed && !before_free) {
-      LateUse(tenant, index, step,
-              {watch.entry, watch.entry.begin, watch.entry.end, {{watch.begin, watch.end}}, {}});
+      const Part part = PartOf(watch.entry, watch.begin, watch.end);
+      LateUse(tenant, index, step, {watch.entry, watch.entry.begin, watch.entry.end, {part}, {}});
       continue;
     }
     if (tenant.kind == MemoryKind::kPool) {
