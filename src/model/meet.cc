@@ -54,18 +54,18 @@ class Search {
   }
 
  private:
-  // Of one pitch: part i of one lies to part i + k of the other as all i do, so that a part within
-  // the window stands for all of them; those at its ends are cut.
+  // Of one pitch: part i of one lies to part i + k of the other as all i do, so that the first one
+  // behind the window's begin stands for all that follow; the one at its begin is cut.
   Meeting InStep(const Rows& a, const Rows& b, Window window) {
     Meeting found = Meeting::kApart;
     const Signed behind = a.at - b.at;
-    const Signed middle = behind >= 0 ? behind / a.pitch() : -((-behind) / a.pitch()) - 1;
-    for (Signed k = middle - 1; k <= middle + 2; ++k) {
+    const Signed below = behind >= 0 ? behind / a.pitch() : -((-behind) / a.pitch()) - 1;
+    for (Signed k : {below, below + 1}) {  // a part is no longer than the pitch
       const Signed low = std::max<Signed>(0, -k);
       const Signed high = std::min(a.count() - 1, b.count() - 1 - k);
       if (low > high) continue;
       const Indices in = PartsIn(a, window);
-      for (Signed part : {in.first, in.first + 1, in.last}) {
+      for (Signed part : {in.first, in.first + 1}) {
         const Signed i = std::clamp(part, low, high);
         found = std::max(found, Find(a.Inside(i), b.Inside(i + k), window), Stronger);
         if (found == Meeting::kMeet) return found;
@@ -74,18 +74,11 @@ class Search {
     return found;
   }
 
-  // Where the other one has no gap, the first part that lies within the window as a whole has its
-  // bytes there.
+  // Where the other one has no gap, the last part has its first byte there, unless it is the only
+  // one in the window.
   Meeting OneByOne(const Rows& rows, const Rows& other, Window window) {
     const Indices in = PartsIn(rows, window);
-    if (other.depth == 0) {
-      for (Signed i : {in.first, in.first + 1, in.last}) {
-        if (i > in.last) continue;
-        const Meeting found = Find(rows.Inside(i), other, window);
-        if (found == Meeting::kMeet) return found;
-      }
-      return Meeting::kApart;
-    }
+    if (other.depth == 0) return Find(rows.Inside(in.last), other, window);
     Meeting found = Meeting::kApart;
     for (Signed i = in.first; i <= in.last; ++i) {
       if (--left_ < 0) return Meeting::kUnknown;
@@ -114,25 +107,20 @@ Window WindowOf(const Touched& touched) {
   return {static_cast<Signed>(touched.begin), static_cast<Signed>(touched.end)};
 }
 
-// The bytes around `byte` that `rows` have without a gap; empty if it is in a gap.
-Window RowAround(Rows rows, Signed byte) {
-  while (rows.depth != 0) {
-    if (byte < rows.at) return {};
-    rows = rows.Inside(std::min(rows.IndexAt(byte), rows.count() - 1));
-  }
-  const Window row = rows.Range();
-  return row.begin <= byte && byte < row.end ? row : Window{};
+// The last row that begins at `byte` or before it: no other one can have it.
+Window RowBefore(Rows rows, Signed byte) {
+  while (rows.depth != 0) rows = rows.Inside(std::min(rows.IndexAt(byte), rows.count() - 1));
+  return rows.Range();
 }
 
 // `left`: rows that may still be looked at.
-bool AllWithin(const Rows& outer, Window end, const Rows& inner, int* left) {
+bool AllWithin(const Rows& outer, const Rows& inner, int* left) {
   if (inner.depth == 0) {
     --*left;
-    const Window row = Cut(RowAround(outer, inner.at), end);
-    return row.begin <= inner.at && inner.at + inner.Span() <= row.end;
+    return inner.at + inner.Span() <= RowBefore(outer, inner.at).end;
   }
   for (Signed i = 0; i < inner.count(); ++i) {
-    if (*left <= 0 || !AllWithin(outer, end, inner.Inside(i), left)) return false;
+    if (*left <= 0 || !AllWithin(outer, inner.Inside(i), left)) return false;
   }
   return true;
 }
@@ -151,12 +139,12 @@ Meeting Meet(const Touched& a, const Touched& b, uint64_t from, uint64_t until) 
 bool Covers(const Touched& outer, const Touched& inner) {
   if (outer.begin > inner.begin || outer.end < inner.end) return false;
   if (outer.shape == nullptr) return true;
-  if (outer.shape == inner.shape && outer.begin == inner.begin) return outer.end == inner.end;
+  if (outer.shape == inner.shape && outer.begin == inner.begin) return true;
   const Shape plain_outer = Plain(outer), plain_inner = Plain(inner);
   const Rows rows = RowsOf(inner, plain_inner);
   if (rows.shape->Bytes() / rows.shape->row > kMaxRows) return false;
   int left = kMaxRows;
-  return AllWithin(RowsOf(outer, plain_outer), WindowOf(outer), rows, &left);
+  return AllWithin(RowsOf(outer, plain_outer), rows, &left);
 }
 
 }  // namespace ss

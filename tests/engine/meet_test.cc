@@ -104,6 +104,13 @@ TEST(Meet, CoversSaysYesOnlyOfWhatIsCovered) {
   EXPECT_GT(said, 1000u);
 }
 
+TEST(Meet, ACutOneIsCoveredByTheSameOneThatIsNot) {
+  const Shape rows = Repeated({16, {}}, 32, 4).value();
+  const Touched whole{0, rows.Span(), &rows}, cut{0, 40, &rows};
+  EXPECT_TRUE(Covers(whole, cut));
+  EXPECT_FALSE(Covers(cut, whole));
+}
+
 // A pitch of its own each, and more rows than are looked at: it is not known, and said so.
 TEST(Meet, IsUnknownWhereThereAreTooManyRows) {
   const Shape even = Repeated({1, {}}, 4, 100000).value();
