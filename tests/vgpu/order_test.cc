@@ -104,6 +104,83 @@ TEST(Order, WaitOfAContextHoldsUpItsStreamsAndLaterOnes) {
   EXPECT_UNORDERED(logs, 1, 5);
 }
 
+// A record over a green context is behind what the primary one was made to wait for.
+TEST(Order, RecordOverAContextCoversWhatItWaitsFor) {
+  const auto logs = Schedules([](Device& device) {
+    CUgreenCtx green = MakeGreen();
+    CUstream a = device.Stream();
+    CUevent before = device.Event(), after = device.Event();
+    device.Mark(a, 1);
+    device.Record(before, a);
+    EXPECT_CU(cuCtxWaitEvent(device.context(), before));
+    EXPECT_CU(cuGreenCtxRecordEvent(green, after));
+    EXPECT_CU(cuEventSynchronize(after));
+    device.HostMark(2);
+  });
+  EXPECT_ORDERED(logs, 1, 2);
+}
+
+TEST(Order, StreamsOfAGreenContextAreNotBlocking) {
+  const auto logs = Schedules([](Device& device) {
+    CUcontext converted = nullptr;
+    EXPECT_CU(cuCtxFromGreenCtx(&converted, MakeGreen()));
+    EXPECT_CU(cuCtxSetCurrent(converted));
+    device.Mark(device.Stream(kBlocking), 1);
+    device.Mark(kLegacy, 2);
+    EXPECT_CU(cuCtxSetCurrent(device.context()));
+  });
+  EXPECT_UNORDERED(logs, 1, 2);
+}
+
+TEST(Order, DestroyingAGreenContextWaitsForItsWork) {
+  const auto logs = Schedules([](Device& device) {
+    CUgreenCtx green = MakeGreen(), other = MakeGreen();
+    device.Mark(StreamOf(green), 1);
+    device.Mark(StreamOf(other), 2);
+    EXPECT_CU(cuGreenCtxDestroy(green));
+    device.HostMark(3);
+  });
+  EXPECT_ORDERED(logs, 1, 3);
+  EXPECT_UNORDERED(logs, 2, 3);
+}
+
+TEST(Order, EventsOverAContextSpoilACaptureOfItsStreams) {
+  ForSchedules(
+      [](Device& device) {
+        CUgreenCtx green = MakeGreen(), other = MakeGreen();
+        CUevent event = device.Event();
+        CUstream stream = StreamOf(green);
+        auto ends = [&](auto call, CUgreenCtx context) {
+          CUgraph graph = nullptr;
+          EXPECT_CU(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+          const CUresult said = call(context, event), end = cuStreamEndCapture(stream, &graph);
+          EXPECT_EQ(said == CUDA_SUCCESS, end == CUDA_SUCCESS);
+          return said;
+        };
+        EXPECT_CU(ends(cuGreenCtxRecordEvent, other));
+        EXPECT_CU(ends(cuGreenCtxWaitEvent, other));
+        EXPECT_EQ(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, ends(cuGreenCtxRecordEvent, green));
+        EXPECT_EQ(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, ends(cuGreenCtxWaitEvent, green));
+      },
+      1);
+}
+
+TEST(Order, RecordsOverAContextTakeEventsOfItsDevice) {
+  ForSchedules(
+      [](Device& device) {
+        CUcontext second = nullptr;
+        EXPECT_CU(cuDevicePrimaryCtxRetain(&second, 1));
+        CUevent here = device.Event();
+        EXPECT_CU(cuCtxSetCurrent(second));
+        CUevent there = device.Event();
+        EXPECT_CU(cuCtxRecordEvent(second, there));
+        EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuCtxRecordEvent(second, here));
+        EXPECT_CU(cuCtxWaitEvent(second, here));
+        EXPECT_CU(cuCtxSetCurrent(device.context()));
+      },
+      1);
+}
+
 TEST(Order, SynchronisingThePrimaryContextIncludesItsGreenOnes) {
   const auto logs = Schedules([](Device& device) {
     CUgreenCtx green = MakeGreen(), other = MakeGreen();

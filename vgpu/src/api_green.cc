@@ -151,8 +151,6 @@ static CUresult RecordOver(Call& call, Context* context, CUevent handle) {
   if (const CUresult error = AnyCapturing(call, *context)) return error;
   NewOp record = RecordOf(*event);
   for (const OpPtr& tail : call.machine.Tails(*context)) record.after.push_back(tail);
-  if (context->green_of && context->green_of->waits)
-    record.after.push_back(context->green_of->waits->tail);
   event->capture = nullptr;
   event->record = call.machine.Issue(Inner(call, *context, context->records), std::move(record));
   call.machine.HostStep(call.lock);

@@ -44,8 +44,7 @@ OpPtr Machine::Issue(Stream& stream, NewOp what) {
     Add(stream.context->legacy->tail, &op->after);
   }
   for (const Context* context : {stream.context, stream.context->green_of}) {
-    const bool held_up = context && context->waits && stream.kind != StreamKind::kInner;
-    if (held_up) Add(context->waits->tail, &op->after);
+    if (context && context->waits) Add(context->waits->tail, &op->after);
   }
   stream.queue.push_back(op);
   stream.tail = op;
