@@ -310,6 +310,30 @@ TEST(Check, AFileThatIsTooLargeIsRefused) {
   }
 }
 
+// What cannot be read, and what to do about it.
+TEST(Usage, ErrorsSayWhatToDo) {
+  TemporaryFile nonsense("nonsense", ".sst"), code("nonsense", ".cubin");
+  const std::string folder = nonsense.path() + ".d", program = Example("r02_streams_ok");
+  std::filesystem::create_directory(folder);
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
+      {{"check", "/nowhere/x.litmus"}, "does not exist (is its path right?)"},
+      {{"dump", "/nowhere/x.sst"}, "No such file or directory (is its path right?)"},
+      {{"kernels", "/nowhere/x.cubin"}, "No such file or directory (is its path right?)"},
+      {{"check", "--suppressions", "/nowhere/x", program},
+       "cannot be read: No such file or directory (is its path right?)"},
+      {{"check", folder}, "holds no .sst file (name a file, or a folder that has some)"},
+      {{"dump", nonsense.path()}, "not a StreamSan trace (record one with `streamsan record"},
+      {{"kernels", code.path()}, "no CUDA machine code in it (give a cubin, a fat binary"},
+      {{"pipeline", "watch", "-o", "/dev/null/x", "--", "true"},
+       "Not a directory (name a folder that can be written)"}};
+  for (const auto& [command, said] : mistakes) {
+    const Ran ran = Tool(command);
+    EXPECT_EQ(ran.code, 2) << said;
+    EXPECT_TRUE(Has(ran.err, said)) << ran.err;
+  }
+  std::filesystem::remove(folder);
+}
+
 // Of nothing, nothing was covered.
 TEST(Check, AProgramThatWasNotSeenIsNotCovered) {
   Ran ran = Tool({"run", "--require-coverage=1", "--", "true"});

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 
+#include "src/base/file.h"
 #include "src/trace/reader.h"
 #include "src/trace/writer.h"
 #include "tests/trace/records.h"
@@ -290,6 +291,15 @@ int WriteBeyondTheLimit(const std::string& path) {
   while (seq < 600) add(++seq);
   if ((*writer)->Close()) return 5;  // the error stays
   return (*writer)->stats().lost == lost + 100 ? 0 : 6;
+}
+
+// A file whose size says nothing is not read to its end either.
+TEST(ReadBytes, StopsAtTheMost) {
+  const std::string path = "/proc/self/maps";
+  EXPECT_GT(ReadBytes(path).value().size(), 16u);
+  const auto cut = ReadBytes(path, 16);
+  ASSERT_FALSE(cut);
+  EXPECT_NE(cut.error().message.find("is larger than"), std::string::npos);
 }
 
 TEST(FullDisk, KeepsWhatWasWrittenAndNothingAfterTheFirstLoss) {
