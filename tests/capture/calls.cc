@@ -256,7 +256,8 @@ void Order(const State& s) {
   OK(cuStreamDestroy, second);
 }
 
-// Over the primary context, and over a green one by both of its names.
+// Over the primary context, and over a green one by both of its names; first by the one that does
+// not say that it is green.
 void Contexts(const State& s) {
   CUdevResource all, group;
   unsigned count = 1;
@@ -270,12 +271,12 @@ void Contexts(const State& s) {
   OK(cuGreenCtxCreate, &green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM);
   if (cuCtxFromGreenCtx(&converted, green) != CUDA_SUCCESS) exit(7);
   Show("green_context", reinterpret_cast<uint64_t>(converted));
+  OK(cuCtxWaitEvent, converted, s.event);
   OK(cuGreenCtxStreamCreate, &stream, green, CU_STREAM_NON_BLOCKING, 0);
   Show("green_stream", reinterpret_cast<uint64_t>(stream));
   OK(cuCtxRecordEvent, s.context, s.event);
   OK(cuGreenCtxWaitEvent, green, s.event);
   OK(cuGreenCtxRecordEvent, green, s.event);
-  OK(cuCtxWaitEvent, converted, s.event);
   OK(cuStreamDestroy, stream);
   OK(cuGreenCtxDestroy, green);
 }

@@ -128,6 +128,12 @@ TEST(Joint, AnOpenedBlockIsThePartOfItsOwnersThatItIs) {
   EXPECT_EQ(program.accesses[sets[0].access_begin].end, owners + 0x108);
   EXPECT_EQ(program.accesses[sets[1].access_begin].begin, owners + 0x200);
   EXPECT_EQ(program.accesses[sets[2].access_begin].begin, kMapped + 0x100);  // closed
+  ASSERT_EQ(sets[0].access_count, 2u);  // and a use of what was opened
+  const Access& use = program.accesses[sets[0].access_begin + 1];
+  EXPECT_EQ(use.begin, kMapped + 0x100);
+  EXPECT_EQ(use.end, kMapped + 0x108);
+  EXPECT_EQ(use.mode, kRead);
+  EXPECT_EQ(sets[1].access_count, 1u);
   EXPECT_TRUE(sets[0].flags & kShared);
   EXPECT_TRUE(sets[1].flags & kShared);
   EXPECT_FALSE(sets[2].flags & kShared);
@@ -196,13 +202,15 @@ TEST(Joint, ASynchronisationEndsWhenItReturns) {
   owner.Call(30, trace::StreamSync{.stream = kStreamA, .context = kContext}, 50);
   user.Set(40, kMapped);
   user.Set(60, kMapped);
+  const Program program = Joined(owner, user);
   std::vector<OpKind> order;
-  for (const Op& op : Joined(owner, user).ops) {
+  for (const Op& op : program.ops) {
     const bool asked = op.kind == OpKind::kStreamSync || op.kind == OpKind::kSyncEnd;
     if (asked || op.kind == OpKind::kMemset) order.push_back(op.kind);
   }
   EXPECT_EQ(order,
             (std::vector{OpKind::kStreamSync, OpKind::kMemset, OpKind::kSyncEnd, OpKind::kMemset}));
+  EXPECT_EQ(Of(program, OpKind::kSyncEnd).at(0).value, Of(program, OpKind::kStreamSync).at(0).id);
 }
 
 TEST(Joint, TheLastToGiveAHandleBeforeItIsOpenedIsTheOwner) {

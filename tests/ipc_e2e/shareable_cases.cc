@@ -85,10 +85,10 @@ void GivePool(const Link& link, CUmemoryPool pool) {
   CU(cuMemPoolExportToShareableHandle(&file, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
   link.SendFile(file);
 }
-void GivePointer(const Link& link, CUdeviceptr at) {
+CUmemPoolPtrExportData Exported(CUdeviceptr at) {
   CUmemPoolPtrExportData data;
   CU(cuMemPoolExportPointer(&data, at));
-  link.Send(data);
+  return data;
 }
 CUmemoryPool OpenPool(const Link& link) {
   const int file = link.ReceiveFile();
@@ -205,8 +205,8 @@ bool PoolOwner(const Gpu& gpu, const Link& link, Way way) {
   CUmemoryPool pool = MakePool();
   const CUdeviceptr a = Allocate(pool, s, "a"), other = Allocate(pool, s, "other");
   GivePool(link, pool);
-  GivePointer(link, a);
-  GivePointer(link, other);
+  link.Send(Exported(a));
+  link.Send(Exported(other));
   CUevent filled = GiveEvent(link);
   gpu.Fill(s, way == Way::kLookalike ? other : a, 1);
   CU(cuEventRecord(filled, s));
@@ -240,8 +240,9 @@ bool ReturnedOwner(const Gpu& gpu, const Link& link, Way way) {
   CUstream s = gpu.Stream("owner");
   CUmemoryPool pool = MakePool();
   const CUdeviceptr a = Allocate(pool, s, "a"), other = Allocate(pool, s, "other");
+  const CUmemPoolPtrExportData pointer = Exported(a);  // before its pool is given away
   GivePool(link, pool);
-  GivePointer(link, a);
+  link.Send(pointer);
   link.Hear();
   CU(cuMemFreeAsync(way == Way::kLookalike ? other : a, s));
   const CUdeviceptr next = Allocate(pool, s, "next");

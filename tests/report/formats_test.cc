@@ -183,6 +183,9 @@ TEST(Page, AmongSeveralRanksEveryLaneHasItsRank) {
   EXPECT_TRUE(lanes.count("rank0 producer"));
   EXPECT_TRUE(lanes.count("rank1 consumer"));
   EXPECT_FALSE(lanes.count("producer"));
+  const std::string text = Tool({"check", kRules + "r08_ipc_bad.litmus"}).err;
+  EXPECT_TRUE(Has(text, "read by copy_out on rank1 consumer")) << text;
+  EXPECT_TRUE(Has(text, "fill on rank0 producer")) << text;
 }
 
 // Two processes of one program that say no rank: each hazard is drawn where it was.
@@ -445,7 +448,10 @@ TEST(Perfetto, AmongSeveralRanksEveryLaneHasItsRank) {
   EXPECT_TRUE(Has(bytes, "rank0 producer (stream)"));
   EXPECT_TRUE(Has(bytes, "rank1 consumer (stream)"));
   Tool({"check", "--format", "perfetto", "--report", file.path(), kIncident2, kIncident2});
-  EXPECT_TRUE(Has(ReadFile(file.path()), "rank 1: "));
+  const std::string two = ReadFile(file.path()), hazard = "H1 race-raw gradient: too early";
+  EXPECT_TRUE(Has(two, "rank 1: "));
+  EXPECT_TRUE(Has(two, hazard));
+  EXPECT_EQ(two.find(hazard), two.rfind(hazard));  // where it was, and not at the other one's
 }
 
 TEST(Perfetto, IsNotPouredIntoATerminal) {
