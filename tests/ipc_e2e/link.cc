@@ -1,43 +1,14 @@
-#include <cstring>
-
 #include "cases.h"
-
-namespace {
-
-// A message of one byte, with room for a descriptor.
-struct Message {
-  Message() {
-    header.msg_iov = &io;
-    header.msg_iovlen = 1;
-    header.msg_control = room;
-    header.msg_controllen = sizeof room;
-  }
-  char byte = 'f';
-  iovec io = {&byte, 1};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header = {};
-};
-
-}  // namespace
+#include "tests/gpu/descriptor.h"
 
 void Link::SendFile(int file) const {
-  Message message;
-  cmsghdr* control = CMSG_FIRSTHDR(&message.header);
-  control->cmsg_level = SOL_SOCKET;
-  control->cmsg_type = SCM_RIGHTS;
-  control->cmsg_len = CMSG_LEN(sizeof file);
-  std::memcpy(CMSG_DATA(control), &file, sizeof file);
-  if (sendmsg(socket_, &message.header, 0) != 1) std::exit(3);
+  if (!SendDescriptor(socket_, file)) std::exit(3);
   close(file);
 }
 
 int Link::ReceiveFile() const {
-  Message message;
-  if (recvmsg(socket_, &message.header, 0) != 1) std::exit(3);
-  const cmsghdr* control = CMSG_FIRSTHDR(&message.header);
-  if (control == nullptr) std::exit(3);
-  int file = -1;
-  std::memcpy(&file, CMSG_DATA(control), sizeof file);
+  const int file = ReceiveDescriptor(socket_);
+  if (file < 0) std::exit(3);
   return file;
 }
 

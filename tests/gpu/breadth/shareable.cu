@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../descriptor.h"
 #include "breadth.h"
 static void Send(int link, const void* from, size_t bytes) {
   if (write(link, from, bytes) != static_cast<ssize_t>(bytes)) std::exit(5);
@@ -18,35 +19,13 @@ static void Receive(int link, void* to, size_t bytes) {
     bytes -= static_cast<size_t>(got);
   }
 }
-struct Message {
-  Message() {
-    header.msg_iov = &io;
-    header.msg_iovlen = 1;
-    header.msg_control = room;
-    header.msg_controllen = sizeof room;
-  }
-  char byte = 'f';
-  iovec io = {&byte, 1};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header = {};
-};
 static void SendFile(int link, int file) {
-  Message message;
-  cmsghdr* control = CMSG_FIRSTHDR(&message.header);
-  control->cmsg_level = SOL_SOCKET;
-  control->cmsg_type = SCM_RIGHTS;
-  control->cmsg_len = CMSG_LEN(sizeof file);
-  std::memcpy(CMSG_DATA(control), &file, sizeof file);
-  if (sendmsg(link, &message.header, 0) != 1) std::exit(5);
+  if (!SendDescriptor(link, file)) std::exit(5);
   close(file);
 }
 static void* ReceiveFile(int link) {
-  Message message;
-  if (recvmsg(link, &message.header, 0) != 1) std::exit(5);
-  const cmsghdr* control = CMSG_FIRSTHDR(&message.header);
-  if (!control) std::exit(5);
-  int file = -1;
-  std::memcpy(&file, CMSG_DATA(control), sizeof file);
+  const int file = ReceiveDescriptor(link);
+  if (file < 0) std::exit(5);
   return reinterpret_cast<void*>(static_cast<intptr_t>(file));
 }
 

@@ -119,24 +119,35 @@ class Greens {
   }
 };
 
-// Work of `from` is recorded over `of`; b waits for the event.
-inline std::string RecordOver(Lab& l, CUcontext of, cudaStream_t from) {
-  Greens& g = Greens::Of(l);
-  Event e(cudaEventDisableTiming);
-  l.Busy(from);
-  g.Record(of, e);
+// c waits for the event and looks.
+inline std::string SeenBehind(Lab& l, Event& e) {
   e.MakeWait(l.c);
   l.Look(l.c);
   return l.Seen();
 }
 
-// `of` waits for the work of a; `to` looks.
-inline std::string WaitOver(Lab& l, CUcontext of, cudaStream_t to) {
+// Work of `from` is recorded over `of`.
+inline std::string RecordOver(Lab& l, CUcontext of, cudaStream_t from) {
   Greens& g = Greens::Of(l);
   Event e(cudaEventDisableTiming);
+  l.Busy(from);
+  g.Record(of, e);
+  return SeenBehind(l, e);
+}
+
+// `of` waits for the work of a.
+inline Greens& HoldUp(Lab& l, CUcontext of, Event& e) {
+  Greens& g = Greens::Of(l);
   l.Busy(l.a);
   e.Record(l.a);
   g.Wait(of, e);
+  return g;
+}
+
+// ... and `to` looks.
+inline std::string WaitOver(Lab& l, CUcontext of, cudaStream_t to) {
+  Event e(cudaEventDisableTiming);
+  HoldUp(l, of, e);
   l.Look(to);
   return l.Seen();
 }
@@ -209,9 +220,7 @@ const Probe kContextProbes[] = {
          Waiter t([&] { l.Busy(cudaStreamPerThread); });
        }
        g.Record(g.primary, e);
-       e.MakeWait(l.c);
-       l.Look(l.c);
-       return l.Seen();
+       return SeenBehind(l, e);
      }},
     {"15", "cuCtxRecordEvent(primary): green busy", "after",
      [](Lab& l) { return RecordOver(l, Greens::Of(l).primary, Greens::Of(l).stream[0]); }},
@@ -227,9 +236,7 @@ const Probe kContextProbes[] = {
        Event e(cudaEventDisableTiming);
        l.Busy(g.stream[0]);
        if (g.green_record(g.green[0], e) != CUDA_SUCCESS) return std::string("error");
-       e.MakeWait(l.c);
-       l.Look(l.c);
-       return l.Seen();
+       return SeenBehind(l, e);
      }},
     {"15", "cuCtxRecordEvent(primary), and work queued after it", "before",
      [](Lab& l) {
@@ -237,9 +244,7 @@ const Probe kContextProbes[] = {
        Event e(cudaEventDisableTiming);
        g.Record(g.primary, e);
        l.Busy(l.a);
-       e.MakeWait(l.c);
-       l.Look(l.c);
-       return l.Seen();
+       return SeenBehind(l, e);
      }},
     {"15", "cuCtxRecordEvent(primary) alone between two non-blocking streams", "before",
      [](Lab& l) {
@@ -289,11 +294,8 @@ const Probe kContextProbes[] = {
      [](Lab& l) { return WaitOver(l, Greens::Of(l).primary, cudaStreamPerThread); }},
     {"15", "cuCtxWaitEvent(primary): per-thread of a thread that begins later", "after",
      [](Lab& l) {
-       Greens& g = Greens::Of(l);
        Event e(cudaEventDisableTiming);
-       l.Busy(l.a);
-       e.Record(l.a);
-       g.Wait(g.primary, e);
+       HoldUp(l, Greens::Of(l).primary, e);
        {
          Waiter t([&] { l.Look(cudaStreamPerThread); });
        }
@@ -301,11 +303,8 @@ const Probe kContextProbes[] = {
      }},
     {"15", "cuCtxWaitEvent(primary): non-blocking stream made later", "after",
      [](Lab& l) {
-       Greens& g = Greens::Of(l);
        Event e(cudaEventDisableTiming);
-       l.Busy(l.a);
-       e.Record(l.a);
-       g.Wait(g.primary, e);
+       HoldUp(l, Greens::Of(l).primary, e);
        cudaStream_t made;
        MUST(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
        l.Look(made);
@@ -317,11 +316,8 @@ const Probe kContextProbes[] = {
      [](Lab& l) { return WaitOver(l, Greens::Of(l).primary, Greens::Of(l).stream[0]); }},
     {"15", "cuCtxWaitEvent(primary): green context made later", "after",
      [](Lab& l) {
-       Greens& g = Greens::Of(l);
        Event e(cudaEventDisableTiming);
-       l.Busy(l.a);
-       e.Record(l.a);
-       g.Wait(g.primary, e);
+       Greens& g = HoldUp(l, Greens::Of(l).primary, e);
        CUgreenCtx green = g.Make(1);
        CUstream made = g.StreamOf(green);
        l.Look(made);
@@ -332,11 +328,8 @@ const Probe kContextProbes[] = {
      }},
     {"15", "cuCtxWaitEvent(primary): another full context", "before",
      [](Lab& l) {
-       Greens& g = Greens::Of(l);
        Event e(cudaEventDisableTiming);
-       l.Busy(l.a);
-       e.Record(l.a);
-       g.Wait(g.primary, e);
+       HoldUp(l, Greens::Of(l).primary, e);
        l.InSecondContext([&] {
          LookAt<<<1, 1, 0, cudaStreamLegacy>>>(&l.slots[kWords], &l.slots[0].done);
          l.driver.ctx_synchronize();
@@ -347,21 +340,15 @@ const Probe kContextProbes[] = {
      [](Lab& l) { return WaitOver(l, Greens::Of(l).context[0], Greens::Of(l).stream[0]); }},
     {"15", "cuCtxWaitEvent(green): its default stream", "after",
      [](Lab& l) {
-       Greens& g = Greens::Of(l);
        Event e(cudaEventDisableTiming);
-       l.Busy(l.a);
-       e.Record(l.a);
-       g.Wait(g.context[0], e);
+       Greens& g = HoldUp(l, Greens::Of(l).context[0], e);
        g.In(l, g.context[0], [&] { l.Look(cudaStreamLegacy); });
        return l.Seen();
      }},
     {"15", "cuCtxWaitEvent(green): a stream of it made later", "after",
      [](Lab& l) {
-       Greens& g = Greens::Of(l);
        Event e(cudaEventDisableTiming);
-       l.Busy(l.a);
-       e.Record(l.a);
-       g.Wait(g.context[0], e);
+       Greens& g = HoldUp(l, Greens::Of(l).context[0], e);
        CUstream made = g.Stream(0);
        l.Look(made);
        std::string seen = l.Seen();
@@ -405,33 +392,24 @@ const Probe kContextProbes[] = {
      }},
     {"15", "cuCtxWaitEvent(primary), then cudaEventRecord on an idle stream: host", "waits",
      [](Lab& l) {
-       Greens& g = Greens::Of(l);
        Event e(cudaEventDisableTiming), f(cudaEventDisableTiming);
-       l.Busy(l.a);
-       e.Record(l.a);
-       g.Wait(g.primary, e);
+       HoldUp(l, Greens::Of(l).primary, e);
        f.Record(l.b);
        MUST(cudaEventSynchronize(f));
        return l.Returned();
      }},
     {"15", "cuCtxWaitEvent(green), then cuCtxRecordEvent(green): host", "waits",
      [](Lab& l) {
-       Greens& g = Greens::Of(l);
        Event e(cudaEventDisableTiming), f(cudaEventDisableTiming);
-       l.Busy(l.a);
-       e.Record(l.a);
-       g.Wait(g.context[0], e);
+       Greens& g = HoldUp(l, Greens::Of(l).context[0], e);
        g.Record(g.context[0], f);
        MUST(cudaEventSynchronize(f));
        return l.Returned();
      }},
     {"15", "cuCtxWaitEvent(primary), then synchronise an idle stream: host", nullptr,
      [](Lab& l) {
-       Greens& g = Greens::Of(l);
        Event e(cudaEventDisableTiming);
-       l.Busy(l.a);
-       e.Record(l.a);
-       g.Wait(g.primary, e);
+       HoldUp(l, Greens::Of(l).primary, e);
        MUST(cudaStreamSynchronize(l.b));
        return l.Returned();
      }},
@@ -515,11 +493,8 @@ const Probe kContextProbes[] = {
      [](Lab& l) { return RecordOver(l, Greens::Of(l).context[0], Greens::Of(l).blocking); }},
     {"15", "cuCtxWaitEvent(green), then cuCtxSynchronize of that green, idle: host", nullptr,
      [](Lab& l) {
-       Greens& g = Greens::Of(l);
        Event e(cudaEventDisableTiming);
-       l.Busy(l.a);
-       e.Record(l.a);
-       g.Wait(g.context[0], e);
+       Greens& g = HoldUp(l, Greens::Of(l).context[0], e);
        g.In(l, g.context[0], [&] { l.driver.ctx_synchronize(); });
        return l.Returned();
      }},

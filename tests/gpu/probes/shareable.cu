@@ -21,6 +21,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "../descriptor.h"
+
 namespace {
 
 const char* g_who = "exporter";
@@ -90,39 +92,6 @@ void Label(const char* what, int fd, int number) {
       long(lock.l_start), locked, locked ? lock_error : 0);
 }
 
-void SendFd(int socket, int fd) {
-  char byte = 'f';
-  iovec io = {&byte, 1};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof fd)] = {};
-  msghdr message = {};
-  message.msg_iov = &io;
-  message.msg_iovlen = 1;
-  message.msg_control = room;
-  message.msg_controllen = sizeof room;
-  cmsghdr* control = CMSG_FIRSTHDR(&message);
-  control->cmsg_level = SOL_SOCKET;
-  control->cmsg_type = SCM_RIGHTS;
-  control->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(control), &fd, sizeof fd);
-  if (sendmsg(socket, &message, 0) != 1) std::printf("%s | sendmsg | errno %d\n", g_who, errno);
-}
-
-int ReceiveFd(int socket) {
-  char byte = 0;
-  iovec io = {&byte, 1};
-  int fd = -1;
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof fd)] = {};
-  msghdr message = {};
-  message.msg_iov = &io;
-  message.msg_iovlen = 1;
-  message.msg_control = room;
-  message.msg_controllen = sizeof room;
-  if (recvmsg(socket, &message, 0) != 1) std::exit(4);
-  const cmsghdr* control = CMSG_FIRSTHDR(&message);
-  if (control != nullptr) std::memcpy(&fd, CMSG_DATA(control), sizeof fd);
-  return fd;
-}
-
 template <class T>
 void Send(int socket, const T& value) {
   if (write(socket, &value, sizeof value) != ssize_t(sizeof value)) std::exit(4);
@@ -137,6 +106,19 @@ T Receive(int socket) {
     got += size_t(more);
   }
   return value;
+}
+
+// What the kernel says of it before it is labelled, then, and once the importer has it.
+template <class T>
+void Give(int socket, const char* what, int fd, int number, const T& beside) {
+  Tell(what, fd);
+  Label(what, fd, number);
+  Tell(what, fd);
+  if (!SendDescriptor(socket, fd)) std::printf("%s | sendmsg | errno %d\n", g_who, errno);
+  Send(socket, beside);
+  Receive<char>(socket);
+  Tell(what, fd);
+  close(fd);
 }
 
 CUmemAllocationProp Properties(CUmemAllocationHandleType type) {
@@ -186,7 +168,7 @@ int Importer(int socket) {
   const size_t piece = Receive<size_t>(socket);
   for (int i = 0; i < 3; ++i) {  // the two allocations, and the first one once more
     const char* const what[] = {"memory A", "memory B", "memory A again"};
-    const int fd = ReceiveFd(socket), theirs = Receive<int>(socket);
+    const int fd = ReceiveDescriptor(socket), theirs = Receive<int>(socket);
     Tell(what[i], fd);
     std::printf("%s | %s | kcmp with the exporter's: %ld (errno %d)\n", g_who, what[i],
                 syscall(SYS_kcmp, getpid(), getppid(), KCMP_FILE, fd, theirs), errno);
@@ -203,7 +185,7 @@ int Importer(int socket) {
   }
   for (int i = 0; i < 2; ++i) {
     const char* const what[] = {"pool P", "pool Q"};
-    const int fd = ReceiveFd(socket);
+    const int fd = ReceiveDescriptor(socket);
     Tell(what[i], fd);
     const auto data = Receive<CUmemPoolPtrExportData>(socket);
     CUmemoryPool pool;
@@ -263,14 +245,7 @@ int Exporter(int socket) {
     int fd = -1;
     DRV(cuMemExportToShareableHandle(&fd, handles[i % 2], CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                                      0));
-    Tell(what[i], fd);
-    Label(what[i], fd, 40 + i);
-    Tell(what[i], fd);
-    SendFd(socket, fd);
-    Send(socket, fd);
-    Receive<char>(socket);
-    Tell(what[i], fd);
-    close(fd);
+    Give(socket, what[i], fd, 40 + i, fd);
   }
   CUstream stream;
   DRV(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
@@ -287,9 +262,6 @@ int Exporter(int socket) {
     DRV(cuStreamSynchronize(stream));
     int fd = -1;
     DRV(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-    const char* const what = i == 0 ? "pool P" : "pool Q";
-    Tell(what, fd);
-    Label(what, fd, 50 + i);
     CUmemPoolPtrExportData data = {}, again = {}, other = {};
     DRV(cuMemPoolExportPointer(&data, first));
     DRV(cuMemPoolExportPointer(&again, first));
@@ -297,10 +269,7 @@ int Exporter(int socket) {
     Hex("first pointer", &data, sizeof data);
     Hex("first pointer again", &again, sizeof again);
     Hex("second pointer", &other, sizeof other);
-    SendFd(socket, fd);
-    Send(socket, data);
-    Receive<char>(socket);
-    close(fd);
+    Give(socket, i == 0 ? "pool P" : "pool Q", fd, 50 + i, data);
   }
   Fabric(piece);
   Send(socket, 'n');
