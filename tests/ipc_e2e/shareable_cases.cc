@@ -105,20 +105,32 @@ CUdeviceptr OpenPointer(const Link& link, CUmemoryPool pool) {
   return at;
 }
 
+// The owner fills, the user reads, and waits for the owner's event. Lookalike: what the owner fills
+// is another one, which the user has, too.
+void FillAndRecord(const Gpu& gpu, const Link& link, CUstream stream, CUdeviceptr filled) {
+  CUevent event = GiveEvent(link);
+  gpu.Fill(stream, filled, 1);
+  CU(cuEventRecord(event, stream));
+  link.Tell();
+  link.Hear();
+}
+bool WaitAndRead(const Gpu& gpu, const Link& link, Way way, CUstream stream, CUdeviceptr to,
+                 CUdeviceptr from) {
+  CUevent filled = OpenEvent(link);
+  link.Hear();
+  if (way == Way::kFixed) CU(cuStreamWaitEvent(stream, filled, 0));
+  gpu.Move(stream, to, from);
+  return gpu.Holds(to, way == Way::kLookalike ? 0 : 1);
+}
+
 }  // namespace
 
-// The owner fills, the user reads, and waits for the owner's event. Lookalike: what the owner fills
-// is another piece, which the user has, too.
 bool MappedOwner(const Gpu& gpu, const Link& link, Way way) {
   CUstream s = gpu.Stream("producer");
   const CUdeviceptr a = Reserve(1), other = Reserve(1);
   GivePiece(link, Make(a, "a"));
   GivePiece(link, Make(other, "other"));
-  CUevent filled = GiveEvent(link);
-  gpu.Fill(s, way == Way::kLookalike ? other : a, 1);
-  CU(cuEventRecord(filled, s));
-  link.Tell();
-  link.Hear();
+  FillAndRecord(gpu, link, s, way == Way::kLookalike ? other : a);
   CU(cuStreamSynchronize(s));
   return gpu.Holds(a, way == Way::kLookalike ? 0 : 1);
 }
@@ -127,11 +139,7 @@ bool MappedUser(const Gpu& gpu, const Link& link, Way way) {
   const CUdeviceptr c = gpu.Buffer("c"), a = Reserve(1), other = Reserve(1);
   OpenPiece(link, a);
   OpenPiece(link, other);
-  CUevent filled = OpenEvent(link);
-  link.Hear();
-  if (way == Way::kFixed) CU(cuStreamWaitEvent(t, filled, 0));
-  gpu.Move(t, c, a);
-  const bool good = gpu.Holds(c, way == Way::kLookalike ? 0 : 1);
+  const bool good = WaitAndRead(gpu, link, way, t, c, a);
   Unmap(a, 1);
   Unmap(other, 1);
   link.Tell();
@@ -145,11 +153,7 @@ bool PiecesOwner(const Gpu& gpu, const Link& link, Way way) {
   const CUdeviceptr a = Reserve(1), b = Reserve(1);
   GivePiece(link, Make(a, "a"));
   GivePiece(link, Make(b, "b"));
-  CUevent filled = GiveEvent(link);
-  gpu.Fill(s, way == Way::kLookalike ? b + kBytes : b, 1);
-  CU(cuEventRecord(filled, s));
-  link.Tell();
-  link.Hear();
+  FillAndRecord(gpu, link, s, way == Way::kLookalike ? b + kBytes : b);
   return true;
 }
 bool PiecesUser(const Gpu& gpu, const Link& link, Way way) {
@@ -199,7 +203,6 @@ bool UnmappedUser(const Gpu& gpu, const Link& link, Way way) {
   return good;
 }
 
-// A pool's memory: as above. Lookalike: the pool's other pointer is filled.
 bool PoolOwner(const Gpu& gpu, const Link& link, Way way) {
   CUstream s = gpu.Stream("producer");
   CUmemoryPool pool = MakePool();
@@ -207,11 +210,7 @@ bool PoolOwner(const Gpu& gpu, const Link& link, Way way) {
   GivePool(link, pool);
   link.Send(Exported(a));
   link.Send(Exported(other));
-  CUevent filled = GiveEvent(link);
-  gpu.Fill(s, way == Way::kLookalike ? other : a, 1);
-  CU(cuEventRecord(filled, s));
-  link.Tell();
-  link.Hear();
+  FillAndRecord(gpu, link, s, way == Way::kLookalike ? other : a);
   CU(cuMemFreeAsync(a, s));
   CU(cuMemFreeAsync(other, s));
   CU(cuStreamSynchronize(s));
@@ -222,11 +221,7 @@ bool PoolUser(const Gpu& gpu, const Link& link, Way way) {
   CUmemoryPool pool = OpenPool(link);
   const CUdeviceptr c = gpu.Buffer("c"), a = OpenPointer(link, pool),
                     other = OpenPointer(link, pool);
-  CUevent filled = OpenEvent(link);
-  link.Hear();
-  if (way == Way::kFixed) CU(cuStreamWaitEvent(t, filled, 0));
-  gpu.Move(t, c, a);
-  const bool good = gpu.Holds(c, way == Way::kLookalike ? 0 : 1);
+  const bool good = WaitAndRead(gpu, link, way, t, c, a);
   CU(cuMemFreeAsync(a, t));
   CU(cuMemFreeAsync(other, t));
   CU(cuStreamSynchronize(t));

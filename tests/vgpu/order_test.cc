@@ -57,6 +57,15 @@ CUstream StreamOf(CUgreenCtx green) {
   return stream;
 }
 
+template <typename F>
+void In(CUgreenCtx green, const Device& device, F f) {
+  CUcontext converted = nullptr;
+  EXPECT_CU(cuCtxFromGreenCtx(&converted, green));
+  EXPECT_CU(cuCtxSetCurrent(converted));
+  f();
+  EXPECT_CU(cuCtxSetCurrent(device.context()));
+}
+
 TEST(Order, RecordOverAContextCoversItsStreamsAndIsNoBarrier) {
   const auto logs = Schedules([](Device& device) {
     CUgreenCtx green = MakeGreen();
@@ -122,12 +131,10 @@ TEST(Order, RecordOverAContextCoversWhatItWaitsFor) {
 
 TEST(Order, StreamsOfAGreenContextAreNotBlocking) {
   const auto logs = Schedules([](Device& device) {
-    CUcontext converted = nullptr;
-    EXPECT_CU(cuCtxFromGreenCtx(&converted, MakeGreen()));
-    EXPECT_CU(cuCtxSetCurrent(converted));
-    device.Mark(device.Stream(kBlocking), 1);
-    device.Mark(kLegacy, 2);
-    EXPECT_CU(cuCtxSetCurrent(device.context()));
+    In(MakeGreen(), device, [&] {
+      device.Mark(device.Stream(kBlocking), 1);
+      device.Mark(kLegacy, 2);
+    });
   });
   EXPECT_UNORDERED(logs, 1, 2);
 }
@@ -184,12 +191,8 @@ TEST(Order, RecordsOverAContextTakeEventsOfItsDevice) {
 TEST(Order, SynchronisingThePrimaryContextIncludesItsGreenOnes) {
   const auto logs = Schedules([](Device& device) {
     CUgreenCtx green = MakeGreen(), other = MakeGreen();
-    CUcontext converted = nullptr;
-    EXPECT_CU(cuCtxFromGreenCtx(&converted, other));
     device.Mark(StreamOf(green), 1);
-    EXPECT_CU(cuCtxSetCurrent(converted));
-    EXPECT_CU(cuCtxSynchronize());
-    EXPECT_CU(cuCtxSetCurrent(device.context()));
+    In(other, device, [] { EXPECT_CU(cuCtxSynchronize()); });
     device.HostMark(2);
     EXPECT_CU(cuCtxSynchronize());
     device.HostMark(3);
