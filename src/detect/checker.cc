@@ -129,16 +129,23 @@ void Checker::Feed(const Op& op, const Access* accesses) {
 
 // Reads before writes: an operation's own write would hide from its own read what was there before.
 void Checker::Touch(const Op& op, size_t index, const Step& step, const Access* accesses) {
-  const bool apart = step.source_start != nullptr;
-  const Step reading = apart ? step.Source() : Step{};
-  for (bool writing : {false, true}) {
-    const Step& its = apart && !writing ? reading : step;
-    for (uint32_t i = 0; i < op.access_count; ++i) {
-      if (((accesses[i].mode & kWrite) != 0) == writing) TouchRange(op, index, its, accesses[i]);
-    }
-    if (apart || writing) JudgeTouched(op, index, its);
+  if (step.source_start != nullptr) {
+    const Step source = step.Source();
+    TouchAll(op, index, source, accesses, false);
+    JudgeTouched(op, index, source);
+  } else {
+    TouchAll(op, index, step, accesses, false);
   }
+  TouchAll(op, index, step, accesses, true);
+  JudgeTouched(op, index, step);
   found_on_.clear();
+}
+
+void Checker::TouchAll(const Op& op, size_t index, const Step& step, const Access* accesses,
+                       bool writing) {
+  for (uint32_t i = 0; i < op.access_count; ++i) {
+    if (((accesses[i].mode & kWrite) != 0) == writing) TouchRange(op, index, step, accesses[i]);
+  }
 }
 
 void Checker::JudgeTouched(const Op& op, size_t index, const Step& step) {

@@ -100,6 +100,7 @@ class Checker {
   // checker.cc
   void CollectUsers(const Op& op, const Access* accesses);
   void Touch(const Op& op, size_t index, const Step& step, const Access* accesses);
+  void TouchAll(const Op& op, size_t index, const Step& step, const Access* accesses, bool writing);
   void JudgeTouched(const Op& op, size_t index, const Step& step);
   void TouchRange(const Op& op, size_t index, const Step& step, Access access);
   void TouchCell(uint64_t begin, Cell& cell, const Entry& entry, const Step& step);
@@ -134,6 +135,7 @@ class Checker {
   Clock KnownTo(const Step& step, const Tenant& tenant) const;
   void KeepEntry(const Conflict& conflict);
   static void AddEdge(Tenant& tenant, ConditionalEdge edge);
+  void AddEdges(Tenant& tenant, ConditionalEdge edge);
   void ReportRace(const Op& op, size_t index, const Step& step, const Conflict& merged,
                   bool absorbed);
 

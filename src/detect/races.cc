@@ -78,7 +78,7 @@ void Checker::JudgeConflicts(const Op& op, size_t index, const Step& step) {
 // What the operation starts after if the edges that findings on this buffer miss were there.
 Clock Checker::KnownTo(const Step& step, const Tenant& tenant) const {
   Clock known = *step.start;
-  known.Raise(step.lane, std::min(step.write_epoch, step.own_known));
+  if (step.in_order != 0) known.Raise(step.lane, step.write_epoch);
   for (const ConditionalEdge& edge : tenant.edges) {
     if (step.stream != nullptr && edge.into == step.stream) known.Join(edge.source);
   }
@@ -98,12 +98,27 @@ void Checker::AddEdge(Tenant& tenant, ConditionalEdge edge) {
   tenant.edges.push_back(std::move(edge));
 }
 
+// Of a block that is freed, to those that have parts of its storage by now, too.
+void Checker::AddEdges(Tenant& tenant, ConditionalEdge edge) {
+  if (tenant.freed) {
+    std::vector<Tenant*> newer;
+    shadow_.ForEach(tenant.begin, tenant.end, [&](uint64_t, Cell& cell) {
+      const bool other = cell.tenant != nullptr && cell.tenant != &tenant;
+      if (other && std::find(newer.begin(), newer.end(), cell.tenant) == newer.end()) {
+        newer.push_back(cell.tenant);
+      }
+    });
+    for (Tenant* one : newer) AddEdge(*one, edge);
+  }
+  AddEdge(tenant, std::move(edge));
+}
+
 // Beside its stream's lane (rules 9, 13) or its predecessor in a batch: what the first one's stream
 // has queued now includes this.
 void Checker::LimitToBefore(const Step& step, Clock* source) {
-  if (step.copy_lane != 0) source->Limit(step.copy_lane, step.before_copy);
-  const bool beside = step.stream == nullptr || step.lane != step.stream->lane;
-  if (beside || step.own_known != UINT64_MAX) source->Limit(step.lane, step.epoch - 1);
+  if (step.copy != nullptr) source->Limit(step.copy->lane, step.copy->epoch - 1);
+  const bool beside = step.stream != nullptr && step.lane != step.stream->lane;
+  if (beside || step.in_order == 0) source->Limit(step.lane, step.epoch - 1);
 }
 
 void Checker::JudgeTenant(const Op& op, size_t index, const Step& step,
@@ -141,12 +156,15 @@ void Checker::JudgeTenant(const Op& op, size_t index, const Step& step,
     order_.Expand(&source, tenant.edges, false);
     known.Join(source);
     if (step.started_lane != 0) {
-      AddEdge(tenant, {source, step.started_lane, step.started_epoch, nullptr});
+      AddEdges(tenant, {source, step.started_lane, step.started_epoch, nullptr});
     }
     // Within one stream (rule 13) the missing edge is that kernel's own wait, not one of its
     // stream.
     bool of_stream = order_.lanes()[merged.first.lane].stream != step.stream;
-    AddEdge(tenant, {std::move(source), step.lane, step.epoch, of_stream ? step.stream : nullptr});
+    // One of the stream is a wait before all of the batch: whoever knows its first copy has it.
+    const bool batch = of_stream && step.stream != nullptr && step.in_order == 0;
+    const uint64_t epoch = batch ? step.start->Get(step.lane) + 1 : step.epoch;
+    AddEdges(tenant, {std::move(source), step.lane, epoch, of_stream ? step.stream : nullptr});
   }
 }
 

@@ -215,11 +215,14 @@ Step Order::Work(const Op& op, size_t index, Host& host, const Access* accesses)
   if (!same_batch) Prepare(*stream, host);
   if (op.flags & kBatchBegin) BeginBatch(*stream, host);
   uint64_t before = stream->epoch;
-  Step step{.lane = stream->lane, .start = stream->base.get(), .stream = stream};
+  Step step{.lane = stream->lane,
+            .in_order = stream->lane,
+            .start = stream->base.get(),
+            .stream = stream};
   step.epoch = step.write_epoch = ++stream->epoch;
   if (op.kind == OpKind::kCopy) step.write_epoch = ++stream->epoch;
   if (same_batch) {
-    step.own_known = stream->batch_begin;
+    step.in_order = 0;
     step.start = stream->batch_start.get();
   }
   if (op.kind == OpKind::kCopy) Stage(op, accesses, *stream, host, &step);
@@ -250,9 +253,9 @@ bool Order::SameBatch(const Op& op, const Stream& stream) {
 
 // Further copies start with the first one: of each other they know nothing.
 void Order::BeginBatch(Stream& stream, const Host& host) {
-  stream.batch_begin = stream.epoch;
-  stream.batch_start = stream.base;
-  stream.batch_host = std::make_shared<Clock>(host.clock);
+  stream.batch_start = std::make_unique<Clock>(*stream.base);
+  stream.batch_start->Raise(stream.lane, stream.epoch);
+  stream.batch_host = std::make_unique<Clock>(host.clock);
 }
 
 // The asynchronous form may read its source as late as the stream gets there (rule 9: that it does
@@ -307,9 +310,7 @@ Step Step::Source() const {
           .start = source_start,
           .staging_lane = staging_lane,
           .staging_epoch = staging_epoch,
-          .own_known = 0,  // readings are in no order among themselves
-          .copy_lane = lane,
-          .before_copy = epoch - 1};
+          .copy = this};
 }
 
 // The walk remembers the starts of all work (an operation may have known of one that was issued
@@ -317,7 +318,7 @@ Step Step::Source() const {
 // operation.
 void Order::Cross(const Op& op, size_t index, Stream& stream, Step& step) {
   Clock start = *step.start;
-  start.Raise(step.lane, std::min(step.epoch - 1, step.own_known));
+  if (step.in_order != 0) start.Raise(step.lane, step.epoch - 1);
   now_->AddStart(index, start);
   bool point =
       op.kind == OpKind::kSignal || op.kind == OpKind::kAwait || op.kind == OpKind::kCollective;
@@ -364,7 +365,11 @@ Step Order::HostWork(Host& host) {
   uint64_t epoch = ++lanes_[host.lane].epoch;
   host.clock.Raise(host.lane, epoch);
   Changed(host);
-  return {.lane = host.lane, .epoch = epoch, .write_epoch = epoch, .start = &host.clock};
+  return {.lane = host.lane,
+          .in_order = host.lane,
+          .epoch = epoch,
+          .write_epoch = epoch,
+          .start = &host.clock};
 }
 
 void Order::Record(const Op& op, size_t index, Host& host) {
@@ -473,6 +478,7 @@ Step Order::InsideHostFunction(const Op& op) {
   }
   if (latest == nullptr) return {};
   return {.lane = latest->stream->lane,
+          .in_order = latest->stream->lane,
           .epoch = latest->epoch,
           .write_epoch = latest->epoch,
           .start = latest->base.get(),

@@ -103,9 +103,8 @@ struct Stream {
   std::vector<Staging> staging;
   std::vector<Staging> in_call;  // the same, of copies that read their source out of order
   LaneId any_time = 0;           // where they do so beyond the call
-  // Of the last batch of copies: the epoch before it, what it starts after, what its caller knew.
-  uint64_t batch_begin = 0;
-  std::shared_ptr<const Clock> batch_start, batch_host;
+  // Of the last batch of copies: what it starts after, own lane included; what its caller knew.
+  std::unique_ptr<Clock> batch_start, batch_host;
   LaneId started = 0;  // counts the starts of kernels that something may hang on
   LaneId awaited = 0;  // counts the waits for values that several signals may end
   // Counts frees that did not cover all uses. Not the same lane: a programmatic launch may start
@@ -168,6 +167,9 @@ struct Context {
 // Where and when an operation runs. `start` is what is complete before it begins.
 struct Step {
   LaneId lane = 0;
+  // = lane where all that was on it before is over; 0: copies of a batch, and their sources, know
+  // that of `start` alone.
+  LaneId in_order = 0;
   uint64_t epoch = 0;        // of the whole operation; of a copy: its reading half
   uint64_t write_epoch = 0;  // of a copy: its writing half; else = epoch
   const Clock* start = nullptr;
@@ -180,11 +182,7 @@ struct Step {
   // Where the source is read out of the stream's order (rule 9): what that starts after. null:
   // `start`.
   const Clock* source_start = nullptr;
-  // Copies of one batch: the last epoch of the own lane that is over when this one starts.
-  uint64_t own_known = UINT64_MAX;
-  // Of Source() alone: the copy's lane, and the last epoch of it before the copy.
-  LaneId copy_lane = 0;
-  uint64_t before_copy = 0;
+  const Step* copy = nullptr;  // of Source() alone: the whole copy
   // A kernel with a launch event: whoever knows this knows all that the kernel started after. 0 =
   // none.
   LaneId started_lane = 0;
@@ -193,10 +191,7 @@ struct Step {
   // it lets a dependent start early. No order to rely on (rule 13). null: nothing more.
   const Clock* ended = nullptr;
 
-  // In-order lanes: whatever the lane did before is known.
-  bool Knows(LaneId of, uint64_t at) const {
-    return (of == lane && at <= own_known) || start->Get(of) >= at;
-  }
+  bool Knows(LaneId of, uint64_t at) const { return of == in_order || start->Get(of) >= at; }
   // Of a copy whose source is read out of order: the reading alone.
   Step Source() const;
 };
@@ -328,6 +323,7 @@ class Order {
     return per_thread ? id | (uint64_t{host} + 1) << 32 : id;
   }
   void HandOver(const Op& op, std::vector<UserSet*>& users);
+  void HandOverToBatch(const Op& op, const std::vector<UserSet*>& users, const Host& host);
   void Use(UserSet& users, Host& host);
   void Record(const Op& op, size_t index, Host& host);
   void Wait(const Op& op, Host& host);

@@ -18,8 +18,12 @@ Step Order::ProgrammaticWork(const Op& op, Stream& stream, Host& host) {
   if (rest && before.behind_lane != 0) start->Raise(before.behind_lane, before.behind_epoch);
   LaneId lane = LaneBeside(stream, *start);
   uint64_t epoch = ++lanes_[lane].epoch;
-  Step step{
-      .lane = lane, .epoch = epoch, .write_epoch = epoch, .start = start.get(), .stream = &stream};
+  Step step{.lane = lane,
+            .in_order = lane,
+            .epoch = epoch,
+            .write_epoch = epoch,
+            .start = start.get(),
+            .stream = &stream};
   // A programmatic launch behind this one starts after all that this one started after.
   step.started_epoch = Count(stream, &stream.started);
   step.started_lane = stream.started;

@@ -83,6 +83,32 @@ void Order::HandOver(const Op& op, std::vector<UserSet*>& users) {
   for (UserSet* buffer : users) {
     if (buffer->last_user != host.slot || buffer->last_news != news_) Use(*buffer, host);
   }
+  if (op.flags & kSameBatch) HandOverToBatch(op, users, host);
+}
+
+// A batch is one call, which uses the buffers of all of its copies. What the thread has learned
+// from the copies before, as far as it waited for them, does not belong to it.
+void Order::HandOverToBatch(const Op& op, const std::vector<UserSet*>& users, const Host& host) {
+  Stream* stream = FindStream(op.stream, op.host);
+  if (stream == nullptr || stream->batch_start == nullptr) return;
+  Clock gained;
+  for (const UserSet* buffer : users) {
+    if (buffer->gone) gained.Join(*buffer->gone);
+    buffer->ForEach([&](uint32_t slot) {
+      const Host& other = *hosts_[slot];
+      if (other.rank == host.rank && slot != host.slot) gained.Join(other.clock);
+    });
+  }
+  if (op.flags & kShared) {
+    for (const auto& other : hosts_) {
+      if (other && other->rank != host.rank) gained.Join(other->clock);
+    }
+    for (const auto& [rank, seen] : seen_) {
+      if (rank != host.rank) gained.Join(seen);
+    }
+  }
+  stream->batch_host->Join(gained);
+  stream->batch_start->Join(gained);
 }
 
 }  // namespace ss

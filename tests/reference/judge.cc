@@ -36,7 +36,11 @@ Nodes Judging::DoneNodes(size_t i, bool staged_only) const {
 
 // After a finding: everything queued so far on a's lane comes before `to`, for this storage.
 void Judging::AssumeEdge(size_t a, size_t at, Node to, StorageId storage) {
-  for (Node node : timeline_.lanes().Tail(timeline_.nodes(a).lane, at)) {
+  const LaneId lane = timeline_.nodes(a).lane;
+  // A copy's own stream has joined what it waits for by itself when the source is read.
+  const bool own = timeline_.nodes(at).apart && timeline_.nodes(at).lane == lane;
+  const LaneTable& lanes = timeline_.lanes();
+  for (Node node : own ? lanes.Frontier(lane, at) : lanes.Tail(lane, at)) {
     timeline_.graph().Connect(node, to, EdgeKind::kAssumed, storage);
   }
 }

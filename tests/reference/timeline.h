@@ -124,8 +124,9 @@ class Timeline {
   std::map<LaneId, size_t> last_queued_;  // stream lane -> its latest operation
   struct Batch {
     Node entry = 0, call = 0;
+    Nodes handed;  // what other threads handed over with the buffers of its further copies
   };
-  std::map<LaneId, Batch> batch_;         // stream lane -> its last batch of copies
+  std::map<LaneId, Batch> batch_;   // stream lane -> its last batch of copies
   std::map<size_t, Nodes> behind_;  // programmatic launch -> end of the kernel that it was behind
   std::map<uint64_t, std::set<HostId>> users_;  // stream, event or buffer -> host threads
   std::vector<Acquisition> acquisitions_;

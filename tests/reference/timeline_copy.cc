@@ -23,6 +23,9 @@ void Timeline::ReadApart(size_t i) {
   self.done = graph_.Add();
   const bool same_call = (op(i).flags & kSameBatch) != 0;
   graph_.Connect(same_call ? batch_[self.lane].call : self.call, self.start);
+  if (same_call) {
+    for (Node node : batch_[self.lane].handed) graph_.Connect(node, self.start);
+  }
   graph_.Connect(self.start, self.done);
   const bool in_call = (op(i).flags & kSourceInCall) != 0;
   if (in_call) HostAcquires(i, self.done, false);

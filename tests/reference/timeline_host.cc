@@ -1,4 +1,5 @@
 // What host threads know: rules 3, 6 and 12.
+#include "tests/reference/split.h"
 #include "tests/reference/timeline.h"
 
 namespace ss::reference {
@@ -23,7 +24,8 @@ std::vector<uint64_t> Timeline::UsedObjects(size_t i) {
     case OpKind::kHostFn:
     case OpKind::kCollective:
       stream();
-      for (uint32_t a = 0; a < op.access_count; ++a) {
+      // Both parts of a copy are of one call.
+      for (uint32_t a = 0; a < op.access_count + (IsSourcePart(op) ? 1 : 0); ++a) {
         for (const Piece& piece : storage_.Cut(program_.accesses[op.access_begin + a])) {
           objects.push_back(Key(kBufferObject, piece.tenant));
         }
@@ -75,6 +77,7 @@ void Timeline::TakeHandover(size_t i) {
     if (lanes_.RankOf(other) != lanes_.RankOf(self)) continue;  // another process
     for (Node known : lanes_.Tail(lanes_.HostLane(other), i)) {
       graph_.Connect(known, nodes_[i].call);
+      if ((op(i).flags & kSameBatch) != 0) batch_[StreamLane(i)].handed.push_back(known);
       Note("3 handover");
     }
   }

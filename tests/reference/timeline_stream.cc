@@ -88,11 +88,12 @@ bool Timeline::IsRest(size_t i) const { return i > 0 && IsSourcePart(op(i - 1));
 void Timeline::EnterBatch(size_t i) {
   OpNodes& self = nodes_[i];
   if ((op(i).flags & kSameBatch) == 0) {
-    batch_[self.lane] = {self.start, CallOf(i)};
+    batch_[self.lane] = {self.start, CallOf(i), {}};
     self.start = graph_.Add();
   }
   self.batch = batch_[self.lane].entry;
   graph_.Connect(self.batch, self.start);
+  for (Node node : batch_[self.lane].handed) graph_.Connect(node, self.start);
   if (IsRest(i)) nodes_[i - 1].batch = self.batch;
 }
 
