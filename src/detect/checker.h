@@ -237,6 +237,7 @@ class Checker {
   } in_issue_order_;                 // of the operation that was asked about last
   std::vector<UserSet*> users_;      // scratch of one operation
   std::vector<Conflict> conflicts_;  // scratch of one operation
+  std::vector<std::pair<Tenant*, ConditionalEdge>> edges_of_storage_;  // scratch of one operation
   struct Watch {
     Tenant* tenant;
     Entry entry;

@@ -73,6 +73,8 @@ void Checker::JudgeConflicts(const Op& op, size_t index, const Step& step) {
     while (to < conflicts.size() && conflicts[to].tenant == conflicts[from].tenant) ++to;
     JudgeTenant(op, index, step, conflicts, from, to);
   }
+  for (auto& [tenant, edge] : edges_of_storage_) AddEdge(*tenant, std::move(edge));
+  edges_of_storage_.clear();
 }
 
 // What the operation starts after if the edges that findings on this buffer miss were there.
@@ -98,7 +100,8 @@ void Checker::AddEdge(Tenant& tenant, ConditionalEdge edge) {
   tenant.edges.push_back(std::move(edge));
 }
 
-// Of a block that is freed, to those that have parts of its storage by now, too.
+// Of a block that is freed, to those that have parts of its storage by now, too; but each is judged
+// as if it were the only one that this operation uses.
 void Checker::AddEdges(Tenant& tenant, ConditionalEdge edge) {
   if (tenant.freed) {
     std::vector<Tenant*> newer;
@@ -108,7 +111,7 @@ void Checker::AddEdges(Tenant& tenant, ConditionalEdge edge) {
         newer.push_back(cell.tenant);
       }
     });
-    for (Tenant* one : newer) AddEdge(*one, edge);
+    for (Tenant* one : newer) edges_of_storage_.emplace_back(one, edge);
   }
   AddEdge(tenant, std::move(edge));
 }
