@@ -26,6 +26,7 @@ Entry MakeEntry(const Op& op, size_t index, const Step& step, const Access& acce
   entry.end = access.end;
   entry.lane = staged ? step.staging_lane : step.lane;
   entry.mode = access.mode;
+  entry.apart = step.copy != nullptr;
   bool host_fn = op.kind == OpKind::kHostFn && RuleOn(Rule::kHostFunctionCpu);
   entry.cpu = op.kind == OpKind::kHostAccess || host_fn;
   entry.fill = (op.flags & kFill) != 0;

@@ -118,6 +118,7 @@ class Checker {
   void DropSubsumed(Cell& cell, const Entry& entry, const Step& step);
   bool LateUsesAlone(const Tenant& freed, const Entry& first, const Entry& second) const;
   bool KnewAtFree(const Tenant& freed, LaneId lane, uint64_t epoch) const;
+  bool KnewAtStart(const Entry& entry, const Entry& other) const;
   bool Reversed(const Entry& first, const Entry& second) const;
   Touched BytesOf(const Entry& entry) const;
   bool HasBytes(const Entry& entry, uint64_t begin, uint64_t end) const;

@@ -16,8 +16,14 @@ constexpr size_t kMaxPast = 4096;
 
 // The operation that was issued first waited for this one: ordered, against the order of issue.
 bool Checker::Reversed(const Entry& first, const Entry& second) const {
-  const CrossClocks* before = order_.before();
-  return before != nullptr && before->Knew(first.index, second.lane, second.epoch);
+  return order_.before() != nullptr && KnewAtStart(first, second);
+}
+
+// Of a walk after the first one: did `entry` start after `other` was over?
+bool Checker::KnewAtStart(const Entry& entry, const Entry& other) const {
+  const CrossClocks& before = *order_.before();
+  return entry.apart ? before.SourceKnew(entry.index, other.lane, other.epoch)
+                     : before.Knew(entry.index, other.lane, other.epoch);
 }
 
 // Of a freed block: that the second one comes after the free is what is wrong then, and is judged
@@ -59,7 +65,7 @@ bool Checker::Hides(const Cell& cell, const Entry& hiding, const Entry& first) c
   if (first.index >= hiding.index || Reversed(first, hiding)) return false;
   const bool gone =
       cell.tenant != nullptr && cell.tenant->freed && cell.tenant->kind != MemoryKind::kCaching;
-  return !gone || order_.before()->Knew(hiding.index, first.lane, first.epoch);
+  return !gone || KnewAtStart(hiding, first);
 }
 
 void Checker::TouchCrossed(uint64_t begin, Cell& cell, const Entry& entry, const Step& step) {
@@ -101,7 +107,7 @@ void Checker::KeepAll(Cell& cell, const Entry& entry, bool reversed) {
   const bool late = cell.tenant != nullptr && cell.tenant->freed;
   const bool stands = !late && InIssueOrder(entry.index);
   auto keep = [&](const Entry& older) {
-    const bool known = stands && order_.before()->Knew(entry.index, older.lane, older.epoch);
+    const bool known = stands && KnewAtStart(entry, older);
     if (older && !known) AddPast(cell, older);
   };
   if (stands && entry.Replaces()) DropKnown(cell, entry);
@@ -120,9 +126,7 @@ void Checker::KeepAll(Cell& cell, const Entry& entry, bool reversed) {
 // that stands for what it replaced is needed as long as any of that is there.
 void Checker::DropKnown(Cell& cell, const Entry& entry) {
   if (!cell.past) return;
-  auto known = [&](const Entry& older) {
-    return order_.before()->Knew(entry.index, older.lane, older.epoch);
-  };
+  auto known = [&](const Entry& older) { return KnewAtStart(entry, older); };
   uint64_t oldest = UINT64_MAX;
   auto look = [&](const Entry& older) {
     if (!known(older)) oldest = std::min(oldest, older.index);

@@ -253,11 +253,13 @@ std::vector<Checker::Use> Checker::UncoveredUses(Tenant& tenant, const Clock& go
       if (!entry.done) check(entry);
     });
   });
-  std::stable_sort(uses.begin(), uses.end(),
-                   [](const Use& a, const Use& b) { return a.entry.index > b.entry.index; });
+  std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
+    if (a.entry.index != b.entry.index) return a.entry.index > b.entry.index;
+    return a.entry.apart < b.entry.apart;
+  });
   std::vector<Use> merged;  // one use an operation
   for (const Use& use : uses) {
-    if (merged.empty() || merged.back().entry.index != use.entry.index) {
+    if (merged.empty() || !merged.back().entry.OneWith(use.entry)) {
       merged.push_back(use);
       continue;
     }

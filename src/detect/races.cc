@@ -66,7 +66,8 @@ void Checker::JudgeConflicts(const Op& op, size_t index, const Step& step) {
   // By buffer; within a buffer the latest first operation first: its edge settles the earlier ones.
   std::stable_sort(conflicts.begin(), conflicts.end(), [](const Conflict& a, const Conflict& b) {
     if (a.tenant != b.tenant) return a.tenant->alloc_index < b.tenant->alloc_index;
-    return a.first.index > b.first.index;
+    if (a.first.index != b.first.index) return a.first.index > b.first.index;
+    return a.first.apart < b.first.apart;
   });
   for (size_t from = 0, to; from < conflicts.size(); from = to) {
     to = from + 1;
@@ -130,7 +131,7 @@ void Checker::JudgeTenant(const Op& op, size_t index, const Step& step,
   Clock known = KnownTo(step, tenant);
   for (size_t i = from, next; i < to; i = next) {
     Conflict merged = conflicts[i];
-    for (next = i + 1; next < to && conflicts[next].first.index == merged.first.index; ++next) {
+    for (next = i + 1; next < to && conflicts[next].first.OneWith(merged.first); ++next) {
       merged.first.mode |= conflicts[next].first.mode;
       merged.second.mode |= conflicts[next].second.mode;
       merged.first.evidence = Weakest(merged.first.evidence, conflicts[next].first.evidence);

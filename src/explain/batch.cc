@@ -12,6 +12,17 @@ size_t BatchOf(const std::vector<Op>& ops, size_t index) {
   return begin;
 }
 
+size_t EndOfBatch(const std::vector<Op>& ops, size_t index) {
+  if ((ops[index].flags & (kBatchBegin | kSameBatch)) == 0) return index;
+  size_t end = index;
+  for (size_t i = index + 1; i < ops.size(); ++i) {
+    if (ops[i].stream != ops[index].stream || ops[i].host != ops[index].host) continue;
+    if (ops[i].kind != OpKind::kCopy || (ops[i].flags & kSameBatch) == 0) break;
+    end = i;
+  }
+  return end;
+}
+
 bool OfOneBatch(const std::vector<Op>& ops, size_t first, size_t second) {
   return first != second && BatchOf(ops, first) == BatchOf(ops, second);
 }

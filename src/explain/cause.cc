@@ -136,6 +136,11 @@ class Explainer {
     }
   }
 
+  const Site& SiteAt(size_t index) const {
+    const bool first = index == finding_.instances[0].first_index;
+    return first ? finding_.first : finding_.second;
+  }
+
   // Copies whose order is not their stream's: what that waited for explains nothing.
   bool Batched(size_t first, size_t second) {
     if (OfOneBatch(*tape_.ops, first, second)) {
@@ -143,8 +148,8 @@ class Explainer {
           At(second).id);
       return true;
     }
-    const bool late = ReadsApart(At(second), finding_.second);
-    const bool early = ReadsApart(At(first), finding_.first);
+    const bool late = ReadsApart(At(second), SiteAt(second));
+    const bool early = ReadsApart(At(first), SiteAt(first));
     if (!late && !early) return false;
     const Op& copy = At(late ? second : first);
     Say(0, late ? second : first, "op {} reads its source {}, {}", copy.id,

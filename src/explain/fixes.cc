@@ -111,7 +111,7 @@ class Proposer {
     if (finding_.code == "fill-race") Realloc();
     End first = EndOf(finding_.first), second = EndOf(finding_.second);
     PdlWait();
-    SourceOrder();
+    SourceOrder(finding_.second);
     SplitBatch();
     auto before = [this](const Instance& at) { return Before(at.second_index); };
     if (first.stream != 0 && second.stream != 0) {
@@ -131,6 +131,7 @@ class Proposer {
     if (late) return FreeLater(use);
     if (use.stream == 0) return HandOff();
     if (early) {
+      SourceOrder(finding_.first);
       auto before_use = [this](const Instance& at) { return Before(at.first_index); };
       End allocation = EndOf(finding_.second);
       Wait(use, allocation, before_use);
@@ -186,14 +187,17 @@ class Proposer {
     if (Inside(at.first_index) || finding_.code == "lifetime") return;
     Candidate candidate;
     candidate.if_cheaper = true;
-    candidate.fix = {FixKind::kWait, consumer.name, producer.name, finding_.buffer.name,
-                     fmt::format("{} waits, before op {}, for an event recorded behind op {}",
-                                 Told(consumer), At(place(at)).id, At(at.first_index).id)};
+    candidate.fix = {
+        FixKind::kWait, consumer.name, producer.name, finding_.buffer.name,
+        fmt::format("{} waits, before op {}, for an event recorded behind op {}", Told(consumer),
+                    At(place(at)).id, At(EndOfBatch(*tape_.ops, at.first_index)).id)};
     for (const Instance& instance : finding_.instances) {
       const size_t before = place(instance);
       if (before <= instance.first_index) return;
       const HostId host = At(instance.first_index).host;
-      AddEdge(candidate.edit, {instance.first_index + 1, host, producer.stream},
+      const size_t behind = EndOfBatch(*tape_.ops, instance.first_index);
+      if (before <= behind) return;
+      AddEdge(candidate.edit, {behind + 1, host, producer.stream},
               {before, HostFor(consumer, before), consumer.stream});
     }
     candidates_.push_back(std::move(candidate));
@@ -247,13 +251,14 @@ class Proposer {
     candidates_.push_back(std::move(candidate));
   }
 
-  // A copy's source that is read out of the stream's order: in it, or before the call returns.
-  void SourceOrder() {
-    const Instance& at = finding_.instances[0];
-    const bool late = ReadsApart(At(at.second_index), finding_.second);
-    const bool early = ReadsApart(At(at.first_index), finding_.first);
-    if (!late && !early) return;
-    const Site& site = late ? finding_.second : finding_.first;
+  // A copy's source that is read out of the stream's order: in it where that reading is the `later`
+  // one of the two; else before the call returns.
+  void SourceOrder(const Site& later) {
+    const Site& earlier = &later == &finding_.first ? finding_.second : finding_.first;
+    const bool late = ReadsApart(AtSite(later), later);
+    if (!late && !ReadsApart(AtSite(earlier), earlier)) return;
+    const Site& site = late ? later : earlier;
+    const bool first = &site == &finding_.first;
     const std::string name = site.label.empty() ? site.name : site.label;
     const char* when = late
                            ? "in the stream's order (CU_MEMCPY_SRC_ACCESS_ORDER_STREAM)"
@@ -262,10 +267,14 @@ class Proposer {
     candidate.fix = {FixKind::kSourceOrder, name, "", finding_.buffer.name,
                      fmt::format("op {} reads its source {}", site.op, when)};
     for (const Instance& instance : finding_.instances) {
-      const size_t copy = late ? instance.second_index : instance.first_index;
+      const size_t copy = first ? instance.first_index : instance.second_index;
       candidate.edit.flags.push_back({copy, late ? 0u : kSourceInCall, kSourceApart});
     }
     candidates_.push_back(std::move(candidate));
+  }
+  const Op& AtSite(const Site& site) const {
+    const Instance& at = finding_.instances[0];
+    return At(&site == &finding_.first ? at.first_index : at.second_index);
   }
 
   void SplitBatch() {
@@ -291,7 +300,7 @@ class Proposer {
                                  HostText(from, to), from.op)};
     for (const Instance& instance : finding_.instances) {
       Op handoff{.kind = OpKind::kHandoff, .host = from.host_id, .object = to.host_id};
-      candidate.edit.insertions.push_back({instance.second_index, handoff});
+      candidate.edit.insertions.push_back({BatchOf(*tape_.ops, instance.second_index), handoff});
     }
     candidates_.push_back(std::move(candidate));
   }

@@ -52,6 +52,11 @@ bool CrossClocks::Knew(size_t index, LaneId lane, uint64_t epoch) const {
   return start != nullptr && start->Get(lane) >= epoch;
 }
 
+bool CrossClocks::SourceKnew(size_t index, LaneId lane, uint64_t epoch) const {
+  auto found = source_starts_.find(index);
+  return found != source_starts_.end() && found->second.Get(lane) >= epoch;
+}
+
 // Rule 11. A signal can release the wait unless it comes after it, or another value surely follows
 // it before the wait. The flag's initial 0 releases nothing.
 std::vector<Clock> CrossClocks::Releasing(size_t index) const {
@@ -162,12 +167,15 @@ bool CrossClocks::SameAs(const CrossClocks& other) const {
     if (!a.Covers(b) || !b.Covers(a)) return false;
   }
   // Also what is no signal itself: a walk judges with the starts of the walk before.
-  for (const auto& [index, start] : starts_) {
-    auto theirs = other.starts_.find(index);
-    if (theirs == other.starts_.end()) return false;
-    if (!start.Covers(theirs->second) || !theirs->second.Covers(start)) return false;
-  }
-  return true;
+  return Same(starts_, other.starts_) && Same(source_starts_, other.source_starts_);
+}
+
+bool CrossClocks::Same(const Starts& a, const Starts& b) {
+  return std::all_of(a.begin(), a.end(), [&](const auto& one) {
+    auto theirs = b.find(one.first);
+    return theirs != b.end() && one.second.Covers(theirs->second) &&
+           theirs->second.Covers(one.second);
+  });
 }
 
 }  // namespace ss

@@ -57,6 +57,8 @@ class CrossClocks {
     points_.push_back(std::move(point));
   }
   void AddStart(size_t index, Clock start) { starts_[index] = std::move(start); }
+  // Of a copy whose source is read out of its stream's order: when that begins.
+  void AddSourceStart(size_t index, Clock start) { source_starts_[index] = std::move(start); }
 
   void SetIncidental(IncidentalEdges edges) { incidental_ = std::move(edges); }
 
@@ -65,6 +67,7 @@ class CrossClocks {
   const CrossPoint* Find(size_t index) const;
   // Whether the operation at `index` started after `epoch` of `lane` was complete.
   bool Knew(size_t index, LaneId lane, uint64_t epoch) const;
+  bool SourceKnew(size_t index, LaneId lane, uint64_t epoch) const;
 
   // What the operation at `index` started after; null: not known.
   const Clock* Start(size_t index) const;
@@ -86,7 +89,10 @@ class CrossClocks {
   std::vector<CrossPoint> points_;
   std::unordered_map<size_t, size_t> at_;
   std::unordered_map<uint64_t, std::vector<size_t>> signals_;  // by flag, as positions in points_
-  std::unordered_map<size_t, Clock> starts_;
+  using Starts = std::unordered_map<size_t, Clock>;            // by position of the operation
+  static bool Same(const Starts& a, const Starts& b);
+
+  Starts starts_, source_starts_;
   IncidentalEdges incidental_;
   std::unordered_map<size_t, std::vector<size_t>> partners_;  // positions in points_
 };

@@ -320,6 +320,7 @@ void Order::Cross(const Op& op, size_t index, Stream& stream, Step& step) {
   Clock start = *step.start;
   if (step.in_order != 0) start.Raise(step.lane, step.epoch - 1);
   now_->AddStart(index, start);
+  if (step.source_start != nullptr) now_->AddSourceStart(index, *step.source_start);
   bool point =
       op.kind == OpKind::kSignal || op.kind == OpKind::kAwait || op.kind == OpKind::kCollective;
   if (!point) return;

@@ -28,7 +28,8 @@ struct Entry {
       0;  // where its access began: cells are cut, evidence about extents needs the start
   uint64_t end = 0;
   LaneId lane = 0;
-  uint8_t mode : 5 = 0;  // AccessMode bits
+  uint8_t mode : 4 = 0;   // AccessMode bits
+  uint8_t apart : 1 = 0;  // a copy's reading, out of the order of its stream (rule 9)
   uint8_t done : 1 =
       0;                // of Cell::past: stands for what it replaced, and races with nothing itself
   uint8_t cpu : 1 = 0;  // host thread or host function
@@ -37,6 +38,8 @@ struct Entry {
   ShapeId shape = 0;     // rows from `begin` on; 0 = all bytes of the range
 
   explicit operator bool() const { return epoch != 0; }
+  // One piece of work. The reading of a copy may be another one than the rest.
+  bool OneWith(const Entry& other) const { return index == other.index && apart == other.apart; }
   bool ProvenDirection() const {
     return (evidence & 0xf) != static_cast<uint8_t>(Evidence::kAssumed);
   }

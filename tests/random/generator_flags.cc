@@ -19,6 +19,10 @@ void Generator::SignalAwait() {
   const std::string flag = Flag();
   const bool early = rng_.Percent(40);
   if (early) EmitOn(to, "await " + flag);
+  if (early && rng_.Percent(30)) {  // what the wait does not hold up
+    const std::string words = CopyWords();
+    if (!words.empty()) EmitOn(to, "copy " + words + " source any_time");
+  }
   if (rng_.Percent(50)) Kernel();
   EmitOn(from, "signal " + flag);
   if (!early) EmitOn(to, "await " + flag);
