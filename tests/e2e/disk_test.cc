@@ -48,7 +48,8 @@ TEST(FullDisk, AFileSystemThatFillsUpOnTheWay) {
   ExpectJudged(ran);
   Kept kept = ReadTrace(trace);
   ExpectUnbroken(kept.calls);
-  EXPECT_GT(kept.stats.lost, 0u);
+  // How much was lost is written at the end, if there is room for that.
+  EXPECT_TRUE(kept.stats.lost > 0 || !kept.stats.has_end);
   EXPECT_GT(kept.calls.size(), 0u);
   EXPECT_LT(kept.calls.size(), kCalls);
   Ran check = Tool({"check", trace});
