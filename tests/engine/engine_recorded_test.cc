@@ -50,6 +50,30 @@ TEST(HostEnd, TheNextThreadWithTheIdKnowsNothing) {
   EXPECT_EQ(findings[0].code, "host-race");
 }
 
+// The driver cannot be told of a stream, an allocator of pinned memory can.
+TEST(Fixes, RecordStreamIsForMemoryOfAnAllocator) {
+  Program program = FromLitmus(
+      "stream s\n"
+      "alloc H 4K pinned\n"
+      "alloc D 4K device\n"
+      "s: copy D <- H\n"
+      "free H\n");
+  auto offered = [&] {
+    const std::vector<Finding> findings = FindingsOf(program);
+    EXPECT_EQ(findings.size(), 1u);
+    return !findings.empty() &&
+           std::any_of(findings[0].fixes.begin(), findings[0].fixes.end(),
+                       [](const Fix& fix) { return fix.kind == FixKind::kRecordStream; });
+  };
+  EXPECT_TRUE(offered());
+  program.recorded = true;
+  EXPECT_FALSE(offered());
+  auto alloc = std::find_if(program.ops.begin(), program.ops.end(),
+                            [](const Op& op) { return op.kind == OpKind::kAlloc; });
+  alloc->aux = 7;  // a pool
+  EXPECT_TRUE(offered());
+}
+
 TEST(Names, AnUnnamedBufferIsCalledTheSameEverywhere) {
   Program program = FromLitmus(
       "stream a\n"

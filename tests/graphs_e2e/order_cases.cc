@@ -141,6 +141,36 @@ bool Managed(const Gpu& gpu, Way way) {
   return gpu.Holds(b, way == Way::kLookalike ? 3 : 4);
 }
 
+// Batches of copies: of how many with which attributes, and where.
+template <typename Expect>
+void RefusedBatches(const Gpu& gpu, CUstream stream, CUdeviceptr from, Expect expect) {
+  CUdeviceptr to[] = {gpu.Buffer("to"), gpu.Buffer("other")}, sources[] = {from, from};
+  auto batch = [&](CUstream where, size_t bytes, size_t count, std::vector<size_t> first) {
+    size_t sizes[] = {bytes, bytes};
+    CUmemcpyAttributes attributes[3] = {};
+    for (CUmemcpyAttributes& one : attributes) {
+      one.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    }
+    return cuMemcpyBatchAsync(to, sources, sizes, count, attributes, first.data(), first.size(),
+                              where);
+  };
+  constexpr CUresult kInvalid = CUDA_ERROR_INVALID_VALUE;
+  expect(batch(stream, 64, 2, {0, 1}), CUDA_SUCCESS, "two copies with attributes of their own");
+  expect(batch(CU_STREAM_PER_THREAD, 64, 1, {0}), CUDA_SUCCESS, "the per-thread stream");
+  expect(batch(nullptr, 64, 1, {0}), kInvalid, "the default stream");
+  expect(batch(CU_STREAM_LEGACY, 64, 1, {0}), kInvalid, "the legacy stream");
+  expect(batch(stream, 64, 2, {0, 0}), kInvalid, "two attributes for one copy");
+  expect(batch(stream, 64, 2, {0, 2}), kInvalid, "attributes behind the last copy");
+  expect(batch(stream, 64, 1, {0, 1}), kInvalid, "more attributes than copies");
+  expect(batch(stream, 64, 2, {1}), kInvalid, "a copy without attributes");
+  expect(batch(stream, 64, 0, {0}), kInvalid, "no copy");
+  expect(batch(stream, 0, 1, {0}), kInvalid, "a copy of no bytes");
+  CUgraph graph;
+  CU(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  expect(batch(stream, 64, 1, {0}), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "while capturing");
+  expect(cuStreamEndCapture(stream, &graph), CUDA_SUCCESS, "the capture goes on");
+}
+
 // What the driver refuses: every line has the answer that the real one gives.
 bool Refused(const Gpu& gpu, Way) {
   bool good = true;
@@ -152,6 +182,7 @@ bool Refused(const Gpu& gpu, Way) {
 #define EXPECT(wanted, call) expect((call), wanted, #call)
   CUstream s = gpu.Stream("s"), t = gpu.Stream("t"), u = gpu.Stream("u", CU_STREAM_DEFAULT);
   CUdeviceptr a = gpu.Buffer("a");
+  RefusedBatches(gpu, s, a, expect);
   CUevent inside = gpu.Event(), outside = gpu.Event();
   CUgraph graph;
   EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
