@@ -44,9 +44,9 @@ void Order::AddIncidentalEdge(LaneId lane, uint64_t epoch, Clock source) {
   if (incidental_lanes_.size() > kMaxIncidental) DropOldestIncidental();
 }
 
-// Rule 11. Where several signals may end a wait, what all of them have behind them is acquired;
-// incidentally that is more than what they have incidentally behind them all, by name: one may have
-// waited for what another one merely came after. Epochs count in every walk alike.
+// Rule 11. Where several signals may end a wait, what all of them have behind them is acquired.
+// What they have behind them incidentally is asked apart, and acquired as that: one may have waited
+// for what another one merely happens to come after. Epochs count in every walk alike.
 Clock Order::Awaited(size_t index, Stream& stream) {
   const uint64_t epoch = Count(stream, &stream.awaited);
   if (before_ == nullptr) return {};
