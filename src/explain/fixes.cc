@@ -13,6 +13,11 @@
 namespace ss {
 namespace {
 
+// As an expect line may call it.
+const std::string& OperationName(const Site& site) {
+  return site.label.empty() ? site.name : site.label;
+}
+
 // Beside one of another process.
 std::string HostText(const Site& site, const Site& other) {
   return site.rank == other.rank ? site.host : fmt::format("rank{} {}", site.rank, site.host);
@@ -251,7 +256,7 @@ class Proposer {
     const Op& second = At(finding_.instances[0].second_index);
     if (!(second.flags & kPdl) || (second.flags & kPdlWait)) return;
     const Site& site = finding_.second;
-    std::string name = site.label.empty() ? site.name : site.label;
+    const std::string& name = OperationName(site);
     Candidate candidate;
     candidate.fix = {FixKind::kPdlWait, name, "", finding_.buffer.name,
                      fmt::format("{} waits for its grid dependencies before it touches {}", name,
@@ -270,7 +275,7 @@ class Proposer {
     if (!late && !ReadsApart(AtSite(earlier), earlier)) return;
     const Site& site = late ? later : earlier;
     const bool first = &site == &finding_.first;
-    const std::string name = site.label.empty() ? site.name : site.label;
+    const std::string& name = OperationName(site);
     const char* when = late
                            ? "in the stream's order (CU_MEMCPY_SRC_ACCESS_ORDER_STREAM)"
                            : "before the call returns (CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL)";
@@ -292,7 +297,7 @@ class Proposer {
     const Instance& at = finding_.instances[0];
     if (!OfOneBatch(*tape_.ops, at.first_index, at.second_index)) return;
     const Site& site = finding_.second;
-    const std::string name = site.label.empty() ? site.name : site.label;
+    const std::string& name = OperationName(site);
     Candidate candidate;
     candidate.fix = {FixKind::kSplitBatch, name, "", finding_.buffer.name,
                      fmt::format("op {} begins a batch of its own", site.op)};

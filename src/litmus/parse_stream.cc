@@ -96,7 +96,7 @@ void Parser::Copy(const Token& lane) {
 // batch.
 uint32_t Parser::BatchWords(const Token& lane) {
   uint32_t flags = kNoFlags;
-  if (at_.Peek().text == "source") {
+  if (at_.Sees("source")) {
     RefuseInCapture(at_.Take(), "in a graph the source is read in the stream's order");
     const Token when = at_.Take();
     if (when.text == "any_time") {
@@ -107,7 +107,7 @@ uint32_t Parser::BatchWords(const Token& lane) {
       Refuse(when, "'any_time' or 'in_call'");
     }
   }
-  if (at_.Peek().text == "same_batch") {
+  if (at_.Sees("same_batch")) {
     const Token word = at_.Take();
     RefuseInCapture(word, "a graph's copies are in its order");
     std::vector<Op>& ops = file_.program.ops;

@@ -117,9 +117,13 @@ std::vector<Generator::Choice> Generator::Choices() const {
           {1, &G::DestroyAndRedeclare}};
 }
 
-void Generator::EmitAnyHost(const std::string& statement) {
+std::string Generator::AnyHost() {
   const bool other = !hosts_.empty() && rng_.Percent(35);
-  Emit((other ? "@" + rng_.Pick(hosts_) + " " : "") + statement);
+  return other ? "@" + rng_.Pick(hosts_) + " " : "";
+}
+
+void Generator::EmitAnyHost(const std::string& statement) {
+  Emit(AnyHost() + statement);
 }
 
 void Generator::EmitOn(size_t stream, const std::string& operation) {
@@ -127,8 +131,7 @@ void Generator::EmitOn(size_t stream, const std::string& operation) {
 }
 
 void Generator::EmitTogether(size_t stream, const std::vector<std::string>& operations) {
-  const bool other = !hosts_.empty() && rng_.Percent(35);
-  const std::string host = other ? "@" + rng_.Pick(hosts_) + " " : "";
+  const std::string host = AnyHost();
   for (const std::string& operation : operations) {
     Emit(host + streams_[stream].name + ": " + operation);
   }

@@ -132,6 +132,7 @@ class Generator {
   void LaunchGraph();
 
   void Emit(const std::string& statement) { lines_.push_back(statement); }
+  std::string AnyHost();  // "@HOST ", or nothing for the main thread
   void EmitAnyHost(const std::string& statement);
   void EmitOn(size_t stream, const std::string& operation);
   void EmitTogether(size_t stream, const std::vector<std::string>& operations);  // by one thread
